@@ -21,17 +21,17 @@ __all__ = [
     'LabelGuardError', 'Tally', '__version__', 'check', 'dry_run', 'explain', 'read_log', 'register', 'scan',
 ]  # fmt: skip
 
-#: Public names that are imported at their first use -> the module that defines them.
+#: {public name that is imported at its first use: module that defines it}.
 _LAZY = {
     'LabelGuard': 'mmguard.loops',
     'check_target': 'mmguard.functional.check_target',
     'read_log': 'mmguard.log.guard_log',
     **dict.fromkeys(('Diagnosis', 'check', 'dry_run', 'explain', 'scan'), 'mmguard.commands.api'),
 }
-#: Public subpackages: `import mmguard` is enough, as with torch.nn.
+#: Public subpackages, which are available after `import mmguard`, as torch.nn is.
 _PACKAGES = ('detection', 'distributed', 'functional', 'nn', 'testing')
 
-#: Public names that need a framework -> the module that defines them.
+#: {public name that needs a framework: module that defines it}.
 _OF_FRAMEWORKS = {
     'FlightRecorderHook': 'mmguard.hooks',
     'LabelGuardHook': 'mmguard.hooks',
@@ -45,11 +45,11 @@ _OF_FRAMEWORKS = {
 
 
 def register() -> None:
-    """Register transforms, losses and hooks with mmengine, and with each of mmseg and mmdet that imports.
+    """Register transforms, losses and hooks with mmengine, and with mmseg and mmdet if these can be imported.
 
-    ``import mmguard`` does it if mmengine is already imported, as with ``custom_imports`` of a config; otherwise it
-    happens as soon as ``mmengine.runner`` or a registry of these frameworks is imported, or a class such as
-    ``mmguard.GuardedLoss`` is used. Calling it again is harmless.
+    ``import mmguard`` calls this function if mmengine is already imported, as with ``custom_imports`` of a config.
+    Otherwise it is called as soon as ``mmengine.runner`` or a registry of these frameworks is imported, or a class such
+    as ``mmguard.GuardedLoss`` is used. Further calls are harmless.
 
     Raises:
         ImportError: mmengine is not installed, or cannot be imported.
@@ -64,12 +64,12 @@ def _register_or_warn() -> None:
         register()
     except Exception as error:  # mmguard must not break an import of mmengine for another purpose
         _warnings.warn(
-            f'mmguard: nothing is registered, {error}. Run `mmguard env` to check the installation', stacklevel=2
+            f'mmguard: registration failed: {error}. Run `mmguard env` to check the installation', stacklevel=2
         )
 
 
 class _RegisterAfterImport(_MetaPathFinder):
-    """Finder that registers everything once, after the first import of any of its modules."""
+    """Import finder that calls :func:`register` once, after the first import of one of its ``modules``."""
 
     # Not mmengine itself, nor its registry: mmcv imports them while half imported, and cannot be imported at that
     # point.

@@ -23,12 +23,12 @@ from mmguard.version import __version__
 
 DESCRIPTION = 'Keeps bad labels from killing, or quietly spoiling, a training run.'
 
-#: Commands in the order of the help, each a module or package in ``mmguard.commands``; plugins add theirs at the end.
+#: Commands in the order of the help. Each is a module or package in ``mmguard.commands``; commands of plugins follow.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'dry-run', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
-#: Group of entry points that add commands: each is a function that adds the parser of one command.
+#: Group of entry points for commands. Each entry point is a function that adds the parser of one command.
 GROUP = 'mmguard.commands'
 
-#: Arguments that name the file which a command works on.
+#: Names of arguments with the file that a command reads or writes; error messages name this file.
 _TARGETS = ('config', 'configs', 'target', 'log', 'record', 'out')
 
 
@@ -85,7 +85,7 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that stdout cannot encode, and on GitHub Actions text that would run as a workflow command."""
+    """Escape characters that stdout cannot encode, and on GitHub Actions, text that would be a workflow command."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
@@ -136,9 +136,9 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that suggests the nearest option for an unknown one, and does not complete abbreviated options.
+    """Parser that suggests the nearest option for an unknown option, and does not accept abbreviated options.
 
-    Otherwise ``fix --ignore 11`` would mean ``--ignore-index 11``, while ``check`` has a different ``--ignore``.
+    If it did, ``fix --ignore 11`` would mean ``--ignore-index 11``, while ``check`` has a different ``--ignore``.
     """
 
     def __init__(self, **arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Entry points with which packages add rules, formats and commands to mmguard."""
+"""Entry points, by which packages and plugins add rules, formats and commands to mmguard."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 from mmguard.errors import CannotRun
 from mmguard.text import describe_error
 
-#: Folder of mmguard. A plugin in it, as ``nnunet``, lists its entry points in ``entry_points.txt``.
+#: Folder of mmguard. A plugin in this folder, such as ``nnunet``, lists its entry points in ``entry_points.txt``.
 _HOME = Path(__file__).parent
 
 
 class EntryPoint(NamedTuple):
     """Entry point of a package, not yet imported."""
 
-    name: str  #: Name of the entry point: the code of a rule, or a format.
+    name: str  #: Name of the entry point, such as the code of a rule.
     package: str  #: Package and version, ``'acme-rules 1.0'``; empty for a plugin in mmguard's own folder.
-    point: Any  #: Entry point of importlib.metadata.
+    point: Any  #: ``importlib.metadata.EntryPoint``.
 
     def load(self, build: Callable[[Any], Any] = lambda named: named) -> Any:
         """Import the object of the entry point, and return ``build(object)``.
@@ -31,14 +31,14 @@ class EntryPoint(NamedTuple):
         try:
             return build(self.point.load())
         except (Exception, SystemExit) as error:  # a package may raise anything
-            raise CannotRun(f'{self.name} of {self.package} does not load: {describe_error(error)}') from error
+            raise CannotRun(f'{self.name} of {self.package} cannot be loaded: {describe_error(error)}') from error
 
 
 def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name; a package found twice counts once.
+    """Return the entry points of a group, sorted by package and name, each once even if a package is found twice.
 
     Plugins in mmguard's own folder come last. Package metadata in the working directory is ignored, even if a config
-    has put that directory on ``sys.path``.
+    added this directory to ``sys.path``.
     """
     places = [path for path in sys.path if os.path.abspath(path) != os.getcwd()]
     found: Dict[Tuple[str, str], EntryPoint] = {}

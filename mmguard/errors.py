@@ -16,7 +16,7 @@ _collected: List[Dict[str, str]] = []
 
 @contextmanager
 def collect_failures() -> Iterator[Dict[str, str]]:
-    """Collect the rules that fail inside the context as {code: reason}; the command goes on without them."""
+    """Collect the rules that fail inside the context as {code: reason}; the command continues without these rules."""
     failures: Dict[str, str] = {}
     _collected.append(failures)
     try:
@@ -26,7 +26,7 @@ def collect_failures() -> Iterator[Dict[str, str]]:
 
 
 def report_failure(code: str, reason: str) -> None:
-    """Add a rule's failure to the innermost :func:`collect_failures`; warn if none is active, as in training."""
+    """Add a rule's failure to the innermost :func:`collect_failures`, or warn if no such context is active."""
     if _collected:
         _collected[-1].setdefault(code, reason)
     else:

@@ -17,7 +17,7 @@ class Message(str):
     """English string that keeps its template and values, so that :func:`translate` can build it in another language.
 
     JSON and other machine formats contain the English text. ``plural`` is the template for every ``number`` except 1.
-    Values that are messages are translated too; line breaks in other strings are escaped.
+    Values that are messages are translated, too; in other strings, line breaks are escaped.
 
     Example:
         >>> Message('{label} is {name}, not a class.', label=255, name='void')
@@ -44,13 +44,13 @@ class Message(str):
 
 
 def as_message(text: str) -> Message:
-    """Return a text as a :class:`Message`, which is also translated if it is a value of another message."""
+    """Return a text as a :class:`Message`, so that it is translated even as a value of another message."""
     escaped = text.replace('{', '{{').replace('}', '}}').replace('\n', '\\n')
     return text if isinstance(text, Message) else Message(escaped)
 
 
 def join(separator: str, texts: Any) -> Message:
-    """Join strings into a message; the messages among them and the separator (without braces) can be translated.
+    """Join strings into a message; messages among the strings, and the separator (no braces), can be translated.
 
     Example:
         >>> join('; ', ['a {brace}', Message('{n} files', n=3)])
@@ -62,7 +62,7 @@ def join(separator: str, texts: Any) -> Message:
 
 
 def translate(text: str, /, **values: Any) -> str:
-    """Return a message or text in the language of the user; ``values`` fill its placeholders.
+    """Return a message or a text in the language of the user, with its placeholders replaced by ``values``.
 
     A text that is missing from the catalogue stays English.
     """
@@ -73,7 +73,7 @@ def translate(text: str, /, **values: Any) -> str:
 
 
 def choose_language() -> str:
-    """Return ``'zh_CN'`` if ``MMGUARD_LANG``, or else the locale, begins with ``zh``, and ``'en'`` otherwise."""
+    """Return ``'zh_CN'`` if ``MMGUARD_LANG`` (or without it, the locale) begins with ``zh``, else ``'en'``."""
     named = next(filter(None, map(os.environ.get, _VARIABLES)), '')
     return 'zh_CN' if named.lower().startswith('zh') else 'en'
 

@@ -13,7 +13,7 @@ _NAMES = ('lightning.pytorch', 'pytorch_lightning')
 
 
 def _import_callback() -> Any:
-    """Return the ``Callback`` of the Lightning package that the program has imported, otherwise of an installed one."""
+    """Return the ``Callback`` of the Lightning package that is already imported, or else of an installed package."""
     for name in sorted(_NAMES, key=lambda name: name not in sys.modules):
         try:
             return importlib.import_module(name).Callback
@@ -24,14 +24,14 @@ def _import_callback() -> Any:
 
 _Callback: Any = _import_callback()
 
-#: Stage of a trainer -> mode of the log; the batches of other stages are not counted.
+#: {stage of a trainer: mode of the log}; the batches of other stages are not counted.
 _MODES = {'train': 'train', 'validate': 'val', 'test': 'test'}
 
 
 class LabelGuard(_LabelGuard, _Callback):
     """Callback that guards the labels of every training, validation and test batch before it goes to the device.
 
-    It has the arguments of :class:`mmguard.loops.LabelGuard`, and writes the same log; ``folder`` defaults to the
+    It has the arguments of :class:`mmguard.loops.LabelGuard` and writes the same log. ``folder`` defaults to the
     folder of the trainer's logger. After each epoch it logs the epoch's counts, summed over ranks, as
     ``guard/skipped_pixels`` and so on (``guard/val/skipped_pixels`` in validation). The batches of the sanity check are
     guarded, but not counted. ``max_skipped_ratio`` is checked after every training batch, separately on each rank.
@@ -43,7 +43,7 @@ class LabelGuard(_LabelGuard, _Callback):
 
     def __init__(self, num_classes: int, folder: Optional[str] = None, **options: Any) -> None:
         super().__init__(num_classes, folder or '', **options)
-        #: Mode -> counts when they were logged last.
+        #: {mode: counts that were logged last}.
         self._logged: Dict[str, Dict[str, int]] = {}
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
@@ -78,7 +78,7 @@ class LabelGuard(_LabelGuard, _Callback):
         self._log_scalars(pl_module, 'test')
 
     def _log_scalars(self, pl_module: Any, mode: str) -> None:
-        """Log the counts since the last call, zeros too: every rank has to log the same names."""
+        """Log the counts since the last call, including zeros, because every rank has to log the same names."""
         if mode not in self.totals:
             return
         totals = self.totals[mode]

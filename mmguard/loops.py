@@ -1,4 +1,4 @@
-"""Log and guard for your own training loop: the guard sanitizes the labels of each batch, counts, and writes the log.
+"""Log and guard for your own training loop. The guard sanitizes and counts the labels of each batch, and logs counts.
 
 Imports no framework; :mod:`mmguard.lightning` has the guard as a callback.
 """
@@ -37,15 +37,15 @@ _LOGGER = logging.getLogger('mmguard')
 class TallyLog:
     """Log of a training: a line in ``label_guard.jsonl`` for each iteration with skipped or remapped labels.
 
-    A line is passed to the operating system immediately, so a training that dies loses none. The sums over all
-    iterations are in ``label_guard.json`` next to it, updated once a minute, by ``close``, and when Python ends. A
-    full disk is reported once, and the training continues. Ranks of ``torch.distributed`` have their own files,
+    Each line is passed to the operating system immediately, so that no line is missing after a crash. The sums over
+    all iterations are in ``label_guard.json`` in the same folder, updated once a minute, by ``close``, and when Python
+    ends. A full disk is reported once, and the training continues. Ranks of ``torch.distributed`` have their own files,
     ``label_guard.rank1.jsonl`` and so on.
 
     Args:
         folder (str): Folder of the files; created at the first iteration.
-        num_classes (int, optional): Labels ``[0, num_classes)`` are valid; without it, no report names a cause.
-        ignore_index (int, optional): The label that is excluded.
+        num_classes (int, optional): Labels ``[0, num_classes)`` are valid; if ``None``, no report names a cause.
+        ignore_index (int, optional): The label that is excluded from the loss.
 
     Example:
         >>> import tempfile
@@ -76,7 +76,7 @@ class TallyLog:
 
     @property
     def modes(self) -> Dict[str, ModeStats]:
-        """``'train'``, ``'val'`` or ``'test'`` -> its statistics."""
+        """Statistics as {mode: statistics}, with the modes ``'train'``, ``'val'`` and ``'test'``."""
         return self._log.modes
 
     def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> Stats:
@@ -93,7 +93,7 @@ class TallyLog:
 
         Raises:
             TypeError: ``iteration`` is not an integer.
-            ValueError: An unknown ``kind``.
+            ValueError: ``kind`` is unknown.
         """
         if kind not in KINDS:
             raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))}, got {kind!r}')
@@ -113,7 +113,7 @@ class TallyLog:
         return stats
 
     def close(self) -> None:
-        """Write the sums. An iteration that is written afterwards starts a new count in the same file."""
+        """Write the sums. A later call of :meth:`write` starts a new count in the same file."""
         for mode in self._open:
             self._log.end(mode)
         self._open.clear()
@@ -136,13 +136,13 @@ class TallyLog:
 
 
 class LabelGuard:
-    """Guard for the batches of a training loop: call it with each batch, and train on what it returns.
+    """Guard for the batches of a training loop: call the guard with each batch, and train on the returned batch.
 
     It sanitizes label maps, integers (N, H, W) or (N, 1, H, W), and the targets of detectors, one dict per image (see
     :func:`~mmguard.detection.guard_targets`). Your batch and its tensors are never modified; a batch without invalid
-    labels is returned as it is. Call it before ``.to(device)``, because labels are read on the host. As a context
-    manager it completes the log at the end. The counts are those of this process: each rank of ``torch.distributed``
-    has its own files.
+    labels is returned as it is. Call the guard before ``.to(device)``: labels are read on the host. As a context
+    manager, the guard completes the log at the end. The counts are those of this process: each rank of
+    ``torch.distributed`` has its own files.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``.
@@ -159,10 +159,10 @@ class LabelGuard:
             ``check_boxes``, ``instance_keys``.
 
     Attributes:
-        totals (dict[str, Stats]): ``'train'``, ``'val'`` or ``'test'`` -> the sums over all of its batches.
+        totals (dict[str, Stats]): {``'train'``, ``'val'`` or ``'test'``: sums over all batches of this mode}.
 
     Raises:
-        TypeError, ValueError: An argument, or a batch of another form.
+        TypeError, ValueError: An argument is invalid, or a batch has an unsupported form.
         LabelGuardError: See ``max_skipped_ratio``; or an invalid label, with ``on_invalid='raise'``.
 
     Example:
@@ -203,13 +203,13 @@ class LabelGuard:
         self._console = ConsoleLines()
 
     def __call__(self, batch: Any, mode: str = 'train') -> Any:
-        """Return the batch, which may be only the targets, with sanitized labels, and count the labels."""
+        """Count the labels of a batch (or of its targets alone), and return the batch with sanitized labels."""
         guarded, kind, tallies = self.sanitize(batch)
         self._count(mode, kind, tallies)
         return guarded
 
     def sanitize(self, batch: Any) -> Tuple[Any, str, List[Tally]]:
-        """Return the batch with sanitized labels, their kind, and a tally per image; do not log or count them."""
+        """Return the batch with sanitized labels, the kind of labels, and a tally per image, without logging."""
         targets = self._find(batch)
         sources = None if self._list_sources is None else self._list_sources(batch)
         if _is_label_map(targets):
@@ -228,7 +228,7 @@ class LabelGuard:
         else:
             raise TypeError(
                 'expected label maps, integers (N, H, W) or (N, 1, H, W), or a list of dicts, one per image, got '
-                f'{_describe(targets)}: pass targets=, a function that returns them from a batch'
+                f'{_describe(targets)}: pass targets=, a function that returns the targets in a batch'
             )
         unchanged = guarded is (targets if kind == 'pixels' else listed)
         return (batch if unchanged else _replace(batch, targets, guarded)), kind, tallies
@@ -237,7 +237,7 @@ class LabelGuard:
         if self._rule is None:
             self._rule = LabelRule(self._num_classes, self._ignore_index, self._on_invalid or 'ignore', self._label_map)
         if sources is not None and len(sources) != len(labels):
-            raise ValueError(f'there are {len(sources)} sources, but {len(labels)} label maps')
+            raise ValueError(f'expected one source per label map, got {len(sources)} sources for {len(labels)} maps')
         maps = labels.detach().cpu().numpy()
         names: Sequence[Optional[str]] = [None] * len(maps) if sources is None else sources
         pairs = [self._rule.sanitize(one, name) for one, name in zip(maps, names)]
@@ -280,7 +280,7 @@ class LabelGuard:
 def find_targets(batch: Any) -> Any:
     """Return the targets in a batch: label maps, or a list with a dict per image; ``None`` if it has no targets.
 
-    The batch itself may be the targets; in a tuple or list they come after the images; in a dict they have one of the
+    The batch itself may be the targets. In a tuple or list, targets follow the images; in a dict, they have one of the
     keys in :data:`KEYS`. The first match is returned.
 
     Example:
@@ -305,7 +305,7 @@ def _is_label_map(value: Any) -> bool:
 
 
 def _is_targets(value: Any) -> bool:
-    """Return True if the value is a sequence of dicts; it need not be a list, since some loaders have own classes."""
+    """Return True if the value is a sequence of dicts: a list, a tuple, or a sequence class of some loader."""
     if isinstance(value, (Tensor, Mapping, str)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return False
     return len(value) > 0 and isinstance(value[0], Mapping)
@@ -322,7 +322,7 @@ def _replace(batch: Any, targets: Any, guarded: Any) -> Any:
 
 
 def _replace_in(batch: Any, targets: Any, guarded: Any) -> Any:
-    """Return a copy of the batch with ``guarded`` for ``targets``; the batch itself if it has no ``targets``."""
+    """Return a copy of the batch with ``guarded`` in place of ``targets``, or the batch itself without ``targets``."""
     if batch is targets:
         return guarded
     if isinstance(batch, Tensor):

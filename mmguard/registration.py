@@ -46,7 +46,7 @@ def register_all() -> None:
 
 
 def _find_run() -> Optional[Run]:
-    """Return the current run of mmengine's Runner; ``None`` outside of one."""
+    """Return (name, log function) of the current run of mmengine's Runner, or ``None`` outside of a run."""
     name = MessageHub.get_current_instance().instance_name
     return None if name == _NO_RUN else (name, partial(print_log, logger='current', level=logging.WARNING))
 

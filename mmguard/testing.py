@@ -1,7 +1,7 @@
 """Assertions for tests of a data pipeline, a loss, a model or a metric, with pytest or plain PyTorch.
 
-They test properties of every valid training on small inputs, with the outcomes of ``mmguard dry-run``: each returns a
-result that says what was run, and raises :class:`PropertyFailure` if something is broken or could not be run. See
+They test properties of every valid training on small inputs, as ``mmguard dry-run`` does. Each assertion returns a
+result that says what was run, or raises :class:`PropertyFailure` if a property is broken or could not be tested. See
 ``docs/testing.md``. OpenMMLab is not needed.
 """
 
@@ -31,10 +31,10 @@ __all__ = [
 
 
 class PropertyFailure(AssertionError):
-    """A property that is broken, or that could not be tested.
+    """Failure of a property that is broken or could not be tested.
 
     Args:
-        result (Result): Its ``outcome`` is ``'broken'`` or ``'not run'``; ``data`` has the evidence as plain data.
+        result (Result): Result with the ``outcome`` ``'broken'`` or ``'not run'``, and the evidence in ``data``.
     """
 
     def __init__(self, result: Result) -> None:
@@ -48,7 +48,7 @@ def assert_moves_together(
     size: Tuple[int, int] = (256, 320),
     tries: int = 16,
 ) -> Result:
-    """Assert that a transform moves image and label together: a figure drawn into both is found at the same place.
+    """Assert that a transform moves image and label together, by drawing the same figure into both.
 
     Args:
         transform (callable): Takes an image, uint8 of shape (H, W, 3), and its label; returns both, as arrays or
@@ -99,7 +99,7 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
         ignore_index (int): Label of ignored pixels.
 
     Raises:
-        PropertyFailure: Gives the largest gradient of an ignored pixel, relative to the others.
+        PropertyFailure: Gives the largest gradient of an ignored pixel, relative to that of other pixels.
 
     Example:
         >>> print(assert_ignores(nn.CrossEntropyLoss(ignore_index=255)))
@@ -123,13 +123,13 @@ def label_to_output(
     num_classes: int,
     scores: Optional[Callable[[Any], Tensor]] = None,
 ) -> Dict[int, Optional[int]]:
-    """Return class -> output whose score a target of this class raises most; ``None`` if no output is clearly first.
+    """Return {class: output whose score a target of this class raises most}; ``None`` if no output is clearly first.
 
     Args:
         model (nn.Module): In training mode.
         loss (callable): Takes the model's result and the target; returns the classification loss.
-        make_batch (callable): Takes a class and returns inputs and a target of this class only; the same inputs for
-            each class.
+        make_batch (callable): Takes a class; returns inputs, which are the same for each class, and a target of this
+            class only.
         scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default the
             whole result is the scores.
 
@@ -181,8 +181,8 @@ def assert_full_marks(
 
     Args:
         metric (callable): Takes predictions and targets, and returns the value.
-        dataset (iterable): Pairs of a prediction that is the ground truth, read directly from the label file, and of
-            the target that the pipeline makes of this file.
+        dataset (iterable): Pairs (prediction, target). The prediction is the ground truth, read directly from the label
+            file; the target is the same file, loaded by the pipeline.
 
     Raises:
         PropertyFailure: Gives the value that the ground truth gets; not run if the data set is empty.

@@ -76,7 +76,7 @@ def shorten_list(lines: Sequence[str], limit: int = 10) -> List[str]:
 def shorten(value: object, length: int = 60) -> str:
     """Shorten a value for a message: one line of at most ``length`` characters.
 
-    Only the visible part of a list or dict is formatted, so huge and self-referential ones are fine.
+    Only the visible part of a list or dict is formatted, so that huge and self-referential values are supported.
 
     Example:
         >>> shorten('a' * 100, 10), shorten({'a': [1, 2]})
@@ -118,11 +118,11 @@ def _split_message(value: Any, length: int) -> Iterator[str]:
             yield f'a {type(value).__name__}'
 
 
-#: Maximum number of characters shown of a text, and of a name (the longest path that Linux allows).
+#: Maximum number of displayed characters of a text, and of a name (the longest path that Linux allows).
 LONGEST, LONGEST_NAME = 20_000, 4096
 
 
-#: Parts between which a line may be broken: words, and single Chinese characters with their punctuation.
+#: Pattern of the parts between which a line may be broken: words, and Chinese characters with their punctuation.
 _CHINESE, _OPENS, _CLOSES = '\u3400-\u9fff', '\uff08\u201c', '\uff0c\u3002\uff1b\uff1a\u3001\uff1f\uff01\uff09\u201d'
 _PARTS = rf'\s+|[{_OPENS}]*[{_CHINESE}][{_CLOSES}]*|[^\s{_CHINESE}]+?(?=[{_OPENS}]*[{_CHINESE}]|\s|$)'
 
@@ -148,7 +148,7 @@ def _count_wide(text: str) -> int:
 
 
 def wrap(text: str, width: int, first: str = '', rest: str = '') -> List[str]:
-    """Wrap a text; the first line begins with ``first``, all others with ``rest``; long words stay whole."""
+    """Wrap a text without breaking words; the first line begins with ``first``, all others with ``rest``."""
     return _Wrapper(
         width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     ).wrap(text)
@@ -267,7 +267,7 @@ def describe_error(error: BaseException, limit: int = 400) -> str:
 
 
 def describe_broken_import(error: BaseException) -> str:
-    """Return a sentence with the package that could not be imported, and the error; empty if no import failed."""
+    """Return a sentence with the package that could not be imported and the error, or '' for other errors."""
     link: Optional[BaseException] = error
     while link is not None:
         package = _find_import(link)
@@ -278,7 +278,7 @@ def describe_broken_import(error: BaseException) -> str:
 
 
 def find_own_failure(error: BaseException) -> str:
-    """Return ``'mmguard/functional/format.py:31 in _kept'`` if mmguard's code raised an exception; else empty.
+    """Return the line as ``'mmguard/text.py:31 in wrap'`` if mmguard's own code raised an exception, else ''.
 
     Exceptions that mmguard raises on purpose are messages for the user, not failures.
     """
@@ -292,7 +292,7 @@ def find_own_failure(error: BaseException) -> str:
 
 
 def describe_exit(error: SystemExit) -> str:
-    """Describe the end of a program that raises SystemExit.
+    """Describe a SystemExit, which a program that mmguard imports or runs has raised.
 
     Example:
         >>> describe_exit(SystemExit(0))
@@ -311,7 +311,7 @@ def find_line(error: BaseException, before: str = ' at ') -> str:
 
 
 def _find_import(error: BaseException) -> str:
-    """Return the package whose import raised an exception; empty if the exception came from elsewhere."""
+    """Return the package whose import raised an exception, or '' if no import raised the exception."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         # mmengine runs a config as a module without a name.
         package = str(frame.f_globals.get('__name__', '')).partition('.')[0]

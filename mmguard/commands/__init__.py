@@ -1,15 +1,15 @@
-"""The commands, a module or package each, with ``add_to`` (adds the parser) and ``run`` (returns the exit code).
+"""The commands: modules and packages with ``add_to`` (adds a command's parser) and ``run`` (returns the exit code).
 
-They may import everything except :mod:`mmguard.cli`; nothing heavy before ``run``, so that ``mmguard --help`` is fast.
+Commands may import everything except :mod:`mmguard.cli`. ``run`` does slow imports, so that ``mmguard --help`` is fast.
 """
 
-#: Exit codes of all commands; the help of each gives details. No findings, or everything was done.
+#: Exit code of a command without findings, or of one that did everything; the help of each command gives details.
 CLEAN = 0
-#: Findings, or not everything was done.
+#: Exit code of a command with findings, or of one that did not do everything.
 FOUND = 1
-#: The command could not run; argparse also uses it.
+#: Exit code of a command that could not run, also used by argparse.
 COULD_NOT_RUN = 2
-#: Ctrl-C.
+#: Exit code after Ctrl-C.
 INTERRUPTED = 130
-#: The reader of the output (`| head`) has ended; the code of a program that SIGPIPE ends.
+#: Exit code if the reader of the output (`| head`) has ended, the same as after SIGPIPE.
 READER_GONE = 141

@@ -17,14 +17,14 @@ from mmguard.text import visible
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Result of a command; ``bool()`` is True if nothing failed and no finding is worse than a remark.
+    """Result of a command; ``bool()`` is True if ``failed`` is empty and all findings are remarks (``'info'``).
 
     Attributes:
-        target (str): Target of the command.
-        findings (tuple[Finding]): Each with ``code``, ``title``, ``severity``, ``evidence``, ``files``, ``edits``; the
-            most likely first.
-        files (dict[str, int]): Every file with invalid labels -> their number; relative to the working directory if it
-            is in it, and at most 100,000 per data set.
+        target (str): Config, data set or log that the command read.
+        findings (tuple[Finding]): Findings, the most likely first. Each has ``code``, ``title``, ``severity``,
+            ``evidence``, ``files`` and ``edits``.
+        files (dict[str, int]): {file with invalid labels: number of invalid labels}, at most 100,000 files per data
+            set. Paths are relative to the working directory if they are inside of this directory.
         failed (tuple[str]): Inputs that could not be read, with the reasons.
         record (dict): The result as plain data, as ``--json`` writes it.
         text (str): What the command prints.
@@ -46,7 +46,7 @@ class Diagnosis:
 
     @name_missing_package
     def to_frame(self) -> Any:
-        """Return the findings as a ``pandas.DataFrame``, one row each.
+        """Return the findings as a ``pandas.DataFrame`` with one row per finding.
 
         Raises:
             ImportError: pandas is not installed.
@@ -62,27 +62,27 @@ class Diagnosis:
 
         Args:
             formula (str): ``'enet'`` (1 / ln(1.02 + p)) or ``'median_frequency'``. A class without a pixel gets 1.
-            dataset (str, optional): Name of the data set, if several are trained on.
+            dataset (str, optional): Name of the data set; required if several data sets have class weights.
 
         Raises:
-            ValueError: ``formula`` is unknown, or not exactly one data set has weights; these need label maps for
-                training, and ``num_classes``.
+            ValueError: ``formula`` is unknown, or not exactly one data set has class weights. Class weights need label
+                maps for training, and ``num_classes``.
         """
         known = {one['name']: one['class_weight'] for one in self.record.get('datasets', ()) if one['class_weight']}
         chosen = [weights for name, weights in known.items() if dataset in (None, name)]
         if len(chosen) != 1:
             names = ', '.join(map(repr, known)) or 'none'
-            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; there are: {names}')
+            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; with weights: {names}')
         if formula not in chosen[0]:
             raise ValueError(f'formula must be one of {", ".join(map(repr, chosen[0]))}, got {formula!r}')
         return list(chosen[0][formula])
 
     @name_missing_package
     def show(self, number: int = 3) -> Page:
-        """Return the findings with pictures of the worst files, as a notebook displays them.
+        """Return an HTML page with the findings and pictures of the worst files, which a notebook displays.
 
         Args:
-            number (int): Files to draw per data set.
+            number (int): Number of files to draw per data set.
         """
         return Page(f'<pre>{escape(visible(self.text))}</pre>' if self.draw is None else self.draw(number))
 
@@ -106,22 +106,22 @@ def scan(
     verify: bool = True,
     **options: Any,
 ) -> Diagnosis:
-    """Read all labels of a data set, as ``mmguard scan`` does.
+    """Check all labels of a data set, as ``mmguard scan`` does.
 
     Args:
         target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
-        executor (concurrent.futures.Executor, optional): Workers that read the files instead: a
-            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. Files need
-            the same paths for the workers. The executor is not shut down.
-        verify (bool): Build and call the parts that an edit of a config affects before the edit is offered.
+        executor (concurrent.futures.Executor, optional): Executor that reads the files in place of local processes: a
+            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. Its workers
+            must find the files at the same paths. The executor is not shut down.
+        verify (bool): Build and call the parts that an edit of a config changes, before the edit is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
     Raises:
-        TypeError: An unknown option.
-        ValueError: ``processes`` together with ``executor``.
-        mmguard.errors.CannotRun: There is nothing to scan.
+        TypeError: ``options`` has an unknown name.
+        ValueError: ``processes`` and ``executor`` are both given.
+        mmguard.errors.CannotRun: ``target`` has nothing to scan.
 
     Example:
         >>> mmguard.scan('data/masks', num_classes=19).to_frame()  # doctest: +SKIP
@@ -163,8 +163,8 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
 
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
-        run_code (bool): For a config in YAML or JSON that you trust: import and run the code that it names.
-        verify (bool): Build and call the parts that an edit affects before the edit is offered.
+        run_code (bool): Import and run the code that a config in YAML or JSON names. Only for configs that you trust.
+        verify (bool): Build and call the parts that an edit changes, before the edit is offered.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
@@ -190,18 +190,18 @@ def dry_run(
     device: str = 'cpu',
     run_code: bool = False,
 ) -> Diagnosis:
-    """Run the first batches of a config's training, then test what a run does not show, as ``mmguard dry-run`` does.
+    """Run the first training batches of a config, then test its properties, as ``mmguard dry-run`` does.
 
-    A broken property is a finding of severity ``'error'`` with the property's name as its code; a note is a remark.
-    Properties that could not run are in ``record``, with the outcome ``'not run'``.
+    Each broken property becomes a finding of severity ``'error'`` and each note one of severity ``'info'``, with the
+    property's name as code. Properties that could not run are in ``record``, with the outcome ``'not run'``.
 
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         only (list[str]): Names of properties. Default: all.
-        samples (int): Samples of each data set; 0: read no data, and test on made-up images only.
+        samples (int): Number of samples per data set. If 0, no data are read, and only made-up images are tested.
         seconds (float): Time limit for all properties.
         device (str): Device of the model.
-        run_code (bool): For a config in YAML or JSON that you trust: import and run the code that it names.
+        run_code (bool): Import and run the code that a config in YAML or JSON names. Only for configs that you trust.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or has no model.
@@ -224,14 +224,14 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
         log (str): Path of a log or of the folder of a run; or the text of a log, with several lines.
         config (str, optional): Check this config and its labels, too.
         data (str, optional): Scan these labels, too.
-        options: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
+        options: Options of ``mmguard explain``: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.
 
     Returns:
-        Diagnosis: The first finding is the error, with its code; findings in config and labels follow. Without an
-        error in the log there are only the latter.
+        Diagnosis: The first finding is the error in the log, with its code. Findings in config and labels follow. If
+        the log has no error, there are only findings in config and labels.
 
     Raises:
-        mmguard.errors.CannotRun: The file does not exist.
+        mmguard.errors.CannotRun: ``log`` does not exist.
     """
     from mmguard.commands.explain.command import describe, explain_pieces, open_log_or_text
     from mmguard.commands.explain.render import advise, as_json

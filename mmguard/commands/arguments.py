@@ -12,27 +12,27 @@ from mmguard.files.regular import read_regular
 from mmguard.labels import OTHERS
 from mmguard.text import shorten
 
-#: Larger numbers overflow here or in the frameworks.
+#: Largest label and count; larger numbers overflow in mmguard or in the frameworks.
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 
 
-#: Options of commands that print findings, that offer edits of a config, and that take one.
+#: Options of several commands: of those that print findings, that offer edits of a config, and that read a config.
 VERBOSE = '-v, --verbose  show all causes, edits and notes, not only three sentences per finding\n'
 NO_VERIFY = '--no-verify  offer edits without building and calling the parts that they change\n'
 RUN_CODE = """\
---run-code  for a CONFIG in YAML or JSON that you trust: import and run the code that it names, as for a .py
+--run-code  import and run the code that a CONFIG in YAML or JSON names, as for a .py; only for configs that you trust
 """
-#: Names of an argument, its metavar, and after two blanks its help, which goes on in indented lines.
+#: Pattern of an argument: names, metavar, and after two spaces the help, which may continue in indented lines.
 _ARGUMENT = re.compile(r'^([^\s,]+(?:, [^\s,]+)*)(?: (\S+))?  (.*(?:\n +.*)*)', re.MULTILINE)
 
 
 def add_arguments(parser: Any, text: str, **settings: Any) -> None:
-    """Add the arguments that a text lists to a parser; an argument without metavar and settings is a switch.
+    """Add the arguments in a text to a parser. An argument without metavar and settings is a switch.
 
     Args:
-        parser (ArgumentParser): A parser, or a group of one.
-        text (str): The arguments, each on a line of its own: ``-n, --number N  how many``.
-        settings: Name of an argument -> its type, its choices, or a dict of keywords of ``add_argument``.
+        parser (ArgumentParser): A parser, or an argument group of a parser.
+        text (str): One argument per line, such as ``-n, --number N  number of files``.
+        settings: {name of an argument: its type, its choices, or a dict of keywords of ``add_argument``}.
     """
     for names, metavar, described in _ARGUMENT.findall(text):
         flags = names.split(', ')
@@ -85,7 +85,7 @@ def class_names(text: str) -> Tuple[str, ...]:
 
 
 def label_map(text: str) -> Dict[Any, int]:
-    """Parse a label map from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file; ``'*'``: all other values.
+    """Parse a label map from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file; ``'*'`` maps all other values.
 
     Example:
         >>> label_map('7:0, 8:1, *:255')
@@ -100,8 +100,8 @@ def label_map(text: str) -> Dict[Any, int]:
         return {_parse_value(raw): label(str(int(to))) for raw, to in pairs}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
-            f'expected a label map such as 7:0,8:1 (value in the file:class; *:255 for all others), or a .json file '
-            f'with one, got {shorten(text)}'
+            f'expected a label map such as 7:0,8:1 (value in the file:class; *:255 for all other values), or a .json '
+            f'file that contains a label map, got {shorten(text)}'
         ) from error
 
 

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
 
-#: Longest line of prose.
+#: Maximum width of the output, in columns.
 _WIDTH = 100
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'check',
-        help='check a config before training: say what is wrong with its labels, and what to write',
+        help='check a config before training: find settings that do not fit the labels, and what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
-        'sets, pipelines, metrics. Reads no data, and builds nothing but the parts that an offered edit changes (data '
-        'sets, model, losses): they are built and called before and after the edit, in a process without network, for '
-        'at most 20 s. A CONFIG in Python is executed. Exit code: 0 nothing found, 1 findings, 2 could not '
-        'run. `mmguard explain CODE` says more about a finding.',
+        'sets, pipelines, metrics. Reads no data. Only the parts that an offered edit changes (data sets, model, '
+        'losses) are built and called, before and after the edit, in a process without network, for at most 20 s. '
+        'A CONFIG in Python is executed. Exit code: 0 nothing found, 1 findings, 2 could not run. '
+        '`mmguard explain CODE` says more about a finding.',
     )
     add_arguments(parser, 'configs CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py', configs=dict(nargs='+'))
     add_selection(parser)
@@ -89,14 +89,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
-    """Return the chosen rules that look at configs."""
+    """Return the selected rules that check configs."""
     return [rule for rule in selection.select_rules() if 'config' in rule.looks_at]
 
 
 def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
-    """Return a config and its findings: first those of ``rules``, with verified edits, then those of other rules."""
+    """Return a config and its findings: first findings of ``rules``, with verified edits, then of all other rules."""
     from mmguard.config.other_styles import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits
@@ -123,8 +123,8 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     total = join(', ', (quantity(number, severity) for severity, number in numbers.items() if number))
     clean = Message(
-        'nothing found by {rules}. Labels not read: `mmguard scan {file}`. '
-        'Training not tried: `mmguard dry-run {file}`',
+        'nothing found by {rules}. To read the labels, run `mmguard scan {file}`. '
+        'To test the training, run `mmguard dry-run {file}`',
         rules=quantity(rules, 'rule'),
         file=shlex.quote(config.file),
     )

@@ -20,14 +20,14 @@ from mmguard.files.regular import read_regular
 
 _ARGUMENTS = """\
 --json FILE  write the lines and findings as JSON (-: to standard output)
---no-import  do not try the imports: faster, but finds less
+--no-import  do not import the packages: faster, but finds fewer problems
 """
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'env',
-        help='list the installed packages, their conflicts, and what to do about these',
+        help='list the installed packages, their conflicts, and how to resolve the conflicts',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
         'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do, and '
         'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
@@ -100,12 +100,12 @@ if torch is not None:
 
 
 def read_matrix() -> List[Dict[str, Any]]:
-    """Return the versions (``torch``, ``numpy``) with which `make matrix` passed or was skipped, the oldest first."""
+    """Return the pairs of ``torch`` and ``numpy`` versions for which no test of `make matrix` failed, oldest first."""
     return [row for row in json.loads(read_regular(Path(__file__).with_name('tried.json'))) if not row['failed']]
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:
-    """Collect facts about this installation, and import every package once in a child process."""
+    """Collect facts about this installation; if ``try_imports`` is true, import every package in a child process."""
     from importlib import metadata
 
     facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
@@ -128,7 +128,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
 
 
 def _reads_objects() -> Optional[bool]:
-    """Return True if mmengine or an environment variable sets ``weights_only=False``; ``None`` without mmengine."""
+    """Return True if mmengine or an environment variable sets ``weights_only=False``, and ``None`` if unknown."""
     mmengine = find_module_folder('mmengine')
     if mmengine is None:
         return None
@@ -144,7 +144,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[Cuda]]
     """Import modules in a child process, so that a crash or a hang does not end this process.
 
     Returns:
-        tuple: {name: reason} of the modules that cannot be imported, and torch's CUDA; ``None`` if it is unknown.
+        tuple: {name: reason} of the modules that cannot be imported, and torch's CUDA (``None`` if unknown).
     """
     errors: Dict[str, str] = {}
     cuda: Optional[Cuda] = None
@@ -213,17 +213,17 @@ Range = Tuple[Version, Version]
 class Row(NamedTuple):
     """Machines that share an install line; ranges include the lower bound and exclude the upper one."""
 
-    stack: str  #: Stack that is installed.
+    stack: str  #: Stack that the line installs.
     torch: Range = ((), (9,))
     python: Range = ((3, 8), (4,))
     capability: Range = ((), (99,))  #: Compute capability of the newest GPU; ``()`` without a GPU.
     cuda: Range = ((), (99,))  #: CUDA that torch was built for; ``()`` if unknown, or for a CPU build.
     keeps: bool = False  #: True if the row is only for machines on which the same stack is installed.
-    pin: str = ''  #: Release of torch in place of the installed one.
+    pin: str = ''  #: Release of torch that the line installs; empty for the installed release.
     numpy_1: bool = False  #: True if this torch was compiled for NumPy 1.
 
 
-#: The first row that fits is used.
+#: Rows in order; the first one whose ranges contain this machine is used.
 ROWS = (
     # RTX 50 and B200 need torch 2.7 and CUDA 12.8, or newer.
     Row(ONEDL, python=((3, 10), (4,)), capability=((10,), (99,)), cuda=((), (12, 8)), pin='2.8.0+cu128'),
@@ -232,12 +232,12 @@ ROWS = (
     Row(OPENMMLAB, torch=((), (2, 3)), capability=((), (10,)), numpy_1=True),
     Row(OPENMMLAB, torch=((2, 3), (9,)), capability=((), (10,))),
 )
-#: Releases with which the tests run. mmseg 1.2.2 and mmdet 3.3.0 end with an AssertionError if mmcv is 2.2.
+#: Packages of each stack, in the releases that are tested. mmseg 1.2.2 and mmdet 3.3.0 are incompatible with mmcv 2.2.
 PACKAGES: Dict[str, str] = {
     OPENMMLAB: 'mmcv==2.1.0 mmengine==0.10.7 mmsegmentation==1.2.2 mmdet==3.3.0 ftfy regex',
     ONEDL: 'onedl-mmcv==2.3.6 onedl-mmengine==0.10.12 onedl-mmsegmentation==1.4.2 onedl-mmdetection==3.5.1',
 }
-#: Wheels of mmcv 2.1.0, which do not exist for a torch newer than ``TORCH_WITH_WHEELS``.
+#: URL of wheels of mmcv 2.1.0, which exist for torch up to ``TORCH_WITH_WHEELS``.
 WHEELS = 'https://download.openmmlab.com/mmcv/dist/{cuda}/torch{torch}.0/index.html'
 TORCH_WITH_WHEELS = '2.1'
 #: Stack, Python and torch of the lines that were executed, on Linux without a GPU. docs/stacks.md has the same rows.

@@ -1,4 +1,4 @@
-"""Findings for programs that read them: GitHub Actions annotations, SARIF 2.1.0, and JUnit XML."""
+"""Findings in machine-readable formats: GitHub Actions annotations, SARIF 2.1.0, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
 
-#: Severity of a finding that a setting hides.
+#: Severity of a finding that an option or a setting hides.
 HIDDEN = 'hidden'
 _LEVELS = {ERROR: 'error', WARNING: 'warning', INFO: 'notice'}
-#: Maximum number of files that one finding is reported at.
+#: Maximum number of files per finding.
 _PLACES = 20
 
 
 class ReportEntry(NamedTuple):
-    """Finding, or broken property of ``dry-run``, in a machine-readable report."""
+    """Entry of a machine-readable report: a finding, or a broken property of ``dry-run``."""
 
     code: str  #: Code of the rule, or name of the property.
     severity: str  #: One of :data:`mmguard.findings.finding.SEVERITIES`, or ``HIDDEN``.
-    title: str  #: One line.
+    title: str  #: Title of the finding, one line.
     text: str  #: Evidence, and what to do.
-    files: Tuple[str, ...]  #: Paths relative to the working directory, the first ones.
-    places: Tuple[str, ...] = ()  #: Paths in a config.
+    files: Tuple[str, ...]  #: Paths of the first files, relative to the working directory.
+    places: Tuple[str, ...] = ()  #: Paths of settings in a config.
 
 
 def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden_by: str = '') -> ReportEntry:
@@ -37,8 +37,8 @@ def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden
 
     Args:
         finding (Finding): The finding, whose files are relative to one of ``roots``.
-        target (str): Target of the command, which is named in place of files that are not on this disk.
-        roots (list[str]): Folders of the files, and annotation files.
+        target (str): Target of the command, which replaces files that are not on this disk.
+        roots (list[str]): Folders that contain the files, and annotation files.
         hidden_by (str): Setting that hides the finding; empty if it is shown.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
@@ -48,7 +48,7 @@ def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden
 
 
 def locate_file(name: str, roots: Iterable[str]) -> str:
-    """Return the path of a file in one of the roots, relative to the working directory if it is in it; else empty."""
+    """Return the path of a file in one of the roots, if possible relative to the working directory; '' if missing."""
     paths = (find_inside(root, name) for root in roots if root and name)
     return _from_here(next((path for path in paths if os.path.isfile(path)), ''))
 
@@ -77,7 +77,7 @@ def write_entries(
 
     Args:
         name (str): ``'github'``, ``'sarif'`` or ``'junit'``.
-        command, target (str): The command that found them, and its target.
+        command, target (str): Command that produced the findings, and its target.
         entries (list[ReportEntry]): The findings.
         failed (list[str]): Inputs that could not be read, with the reasons.
     """
@@ -114,7 +114,7 @@ def _escape_property(text: str) -> str:
 
 
 def _as_sarif(entries: Sequence[ReportEntry], failed: Sequence[str]) -> Dict[str, Any]:
-    """Return a log of SARIF 2.1.0: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
+    """Return a SARIF 2.1.0 log as plain data: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html"""
     rules = {entry.code: entry for entry in reversed(entries)}
     levels = {ERROR: 'error', WARNING: 'warning', INFO: 'note', HIDDEN: 'none'}
     shown = [{'id': code, 'shortDescription': {'text': visible(rules[code].title)}} for code in sorted(rules)]
@@ -147,7 +147,7 @@ def _build_sarif_location(file: str, places: Sequence[str]) -> Dict[str, Any]:
 
 
 def _as_junit(command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str]) -> str:
-    """Return JUnit XML: a failing case per error or warning, a passing one per remark, a skipped one if hidden."""
+    """Return JUnit XML, with a test case per entry: failed for errors and warnings, skipped if hidden, else passed."""
     root = ElementTree.Element('testsuites')
     suite = ElementTree.SubElement(root, 'testsuite', name=f'mmguard {command}')
 

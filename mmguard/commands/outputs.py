@@ -1,8 +1,8 @@
 """Output files named by the user: ``--json`` and ``--html``.
 
-A mistyped name must not destroy a data set. So an existing file is replaced only if it is empty, or an earlier output
-of the same kind, and never if this run reads it. A link is followed; a device, a pipe, a socket and the standard
-streams are refused (``-`` is standard output).
+A mistyped name must not destroy a data set. So an existing file is replaced only if it is empty or an earlier output
+of the same option, and never if the command reads the file. Links are followed; devices, pipes, sockets and the
+standard streams are refused (``-`` is standard output).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mmguard.text import hide_credentials
 _HEAD = 1024
 _JSON = b'{\n "written_by": "mmguard"'
 
-#: Option -> function that returns True if the beginning of a file is that of an earlier output of the option.
+#: {option: function that returns True if a file begins like an earlier output of the option}.
 _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
     'json': lambda head: head.startswith(_JSON),
     'html': lambda head: b'<title>mmguard: ' in head,
@@ -31,9 +31,9 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse outputs that would replace anything except earlier outputs, before anything is read.
+    """Refuse to replace files that are not earlier outputs; called before the command reads data.
 
-    Every other argument that names a file is an input of the command.
+    All other arguments that name a file are taken as inputs of the command.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
@@ -75,7 +75,7 @@ def _is_file(value: Any) -> bool:
 
 
 def _find_objection(path: str, option: str) -> str:
-    """Return the reason why a file must not be replaced; empty if it may be."""
+    """Return the reason why a file must not be replaced, or '' if replacing it is allowed."""
     if not os.path.exists(path):
         return 'is a broken link' if os.path.islink(path) else ''
     status, other = os.stat(path), ' (-: standard output)' if option == 'json' else ''

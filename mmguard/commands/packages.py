@@ -9,10 +9,10 @@ from mmguard.compat.stack import install_command
 
 _Function = TypeVar('_Function', bound=Callable[..., Any])
 
-#: The packages of the ``[scan]`` extra: if one is missing, the others mostly are, too.
+#: Command that installs the ``[scan]`` extra: if one of its packages is missing, most likely all are.
 _INSTALL_SCAN = 'pip install pillow rich msgspec jinja2'
 
-#: Module -> command that installs it.
+#: {module: command that installs it}.
 INSTALL: Dict[str, str] = {
     **{module: install_command(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
     **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _INSTALL_SCAN),
@@ -26,7 +26,7 @@ INSTALL: Dict[str, str] = {
 
 
 def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
-    """Return a sentence with the missing module and its install command; ``None`` if mmguard does not need it.
+    """Return a text with the missing module and its install command, or ``None`` if mmguard does not need the module.
 
     Example:
         >>> find_install_command(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
@@ -38,7 +38,7 @@ def find_install_command(error: ModuleNotFoundError) -> Optional[str]:
 
 
 def name_missing_package(function: _Function) -> _Function:
-    """Wrap a public function so that a missing package is named, with the command that installs the package."""
+    """Wrap a public function so that the error for a missing package has the command that installs the package."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""``mmguard report``: the numbers of ``mmguard.read_log``, how the ranks of a run ended, and the likely causes."""
+"""``mmguard report``: prints the counts of ``mmguard.read_log``, how the ranks of a run ended, and likely causes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ log LOG  label_guard.jsonl, label_guard_flight.jsonl, or a run's folder
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'report',
-        help='show what a training skipped, and how it died: tables and likely causes',
+        help='show which labels a training skipped, how it ended, and the likely causes',
         description='Shows what LabelGuardHook and FlightRecorderHook wrote during a training, on all ranks: how each '
-        'rank ended, the worst files, what was skipped, and the likely causes. Exit code: 0 nothing was skipped, 1 '
-        'something was, or the training died, 2 nothing could be read, or only a part in which nothing was skipped.',
+        'rank ended, the worst files, the skipped labels, and the likely causes. Exit code: 0 no label was skipped, 1 '
+        'labels were skipped, or the training crashed, 2 the log could not be read, or only parts without skipped '
+        'labels.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, log=Path)
     parser.set_defaults(run=run)
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     return COULD_NOT_RUN if problems else CLEAN
 
 
-#: Exceptions of mmguard, gloo and NCCL on a rank after another rank is gone.
+#: Pattern of the exceptions of mmguard, gloo and NCCL that a rank raises after another rank has ended.
 _OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
 
 
@@ -85,8 +86,8 @@ def read_ends(paths: Sequence[Path], world_size: int) -> Tuple[List[RankFacts], 
     """Read the flight records of all ranks.
 
     Returns:
-        tuple: the ranks that ended, first the one that probably ended the others; the ranks without a record, if the
-        run had ``world_size`` ranks; and messages about records that could not be read.
+        tuple: the ranks that ended (first the rank that probably ended the other ranks), the ranks below
+        ``world_size`` without a record, and messages about records that could not be read.
     """
     from mmguard.facts.run import KILLED, MISSED_ANOTHER, RAISED, UNCLEAR, RankFacts
     from mmguard.log import flight_record
@@ -104,7 +105,7 @@ def read_ends(paths: Sequence[Path], world_size: int) -> Tuple[List[RankFacts], 
             raised = MISSED_ANOTHER if _OF_ANOTHER_RANK.search(flight.error) else RAISED
             ending = {'exception': raised, flight_record.KILLED: KILLED}.get(flight.reason, UNCLEAR)
             place = 'before the first iteration' if flight.iter is None else f'in iteration {flight.iter:,}'
-            how = flight.error.partition('\n')[0] or flight.reason or 'left no record of its end'
+            how = flight.error.partition('\n')[0] or flight.reason or 'the record does not show how'
             words = f'rank {flight.rank} ended {place}, {flight.time}: {how}'
             # A launcher kills the other ranks when one has raised an exception of its own.
             order = {RAISED: 0, KILLED: 1}.get(ending, 2), flight.time, flight.rank, str(path)

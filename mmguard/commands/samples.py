@@ -1,4 +1,4 @@
-"""Samples of a config's data set, built as in training: loaded one by one, and found by file."""
+"""Samples of a config's data set, which is built as in training; a sample is found by its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_FILES_REASON = (
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """Load a config that will be built; refuse YAML and JSON without ``run_code``."""
+    """Load a config that will be built; refuse a config in YAML or JSON unless ``run_code`` is true."""
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
     wrong_types = ReadConfig(config.to_dict()).wrong_types
@@ -42,7 +42,7 @@ def open_program(config: Any) -> Program:
 
 
 def build_dataset(program: Program, split: str = 'train') -> Any:
-    """Build a data set of a program, with its annotations; refuse an empty data set."""
+    """Build the data set of a split, and load its annotations; raise ``CannotRun`` if it is empty."""
     try:
         return program.build_dataset(split)
     except Unavailable as error:
@@ -54,7 +54,7 @@ def build_dataset(program: Program, split: str = 'train') -> Any:
 
 
 def get_random_state() -> Tuple[Any, ...]:
-    """Return the state of the random generators that transforms use, to detect whether numbers were drawn."""
+    """Return the state of the random generators that transforms use; it changes when a number is drawn."""
     return random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().numpy().tobytes()
 
 
@@ -62,7 +62,7 @@ def get_random_state() -> Tuple[Any, ...]:
 class Sample:
     """A sample: its number among all samples, the data set that runs its pipeline, and its index in this data set.
 
-    The data set is the innermost one, or the MultiImageMixDataset around it.
+    ``dataset`` is a MultiImageMixDataset if one wraps the sample, else the innermost data set.
     """
 
     number: int
@@ -83,7 +83,7 @@ class Sample:
         return dict(self.stages[0].get_data_info(self.index))
 
     def load(self) -> Any:
-        """Return the sample as training sees it; ``None`` if the pipeline drops it."""
+        """Return the sample as in training, or ``None`` if the pipeline drops the sample."""
         mixes = _is_mixing(self.dataset)
         return self.dataset[self.index] if mixes else self.dataset.prepare_data(self.index)
 
@@ -104,7 +104,7 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the file of the data set whose path shares the longest end with ``path``, and its samples."""
+        """Return the file of the data set whose path has the longest end in common with ``path``, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record has no file name: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
@@ -113,8 +113,8 @@ class Samples:
         if not candidates:
             first = next((here for (here, _), *_ in self._by_name.values()), 'has no file')
             raise CannotRun(
-                f'{path}: none of the {len(self):,} samples has this file name (the first is {first}). Is it the right '
-                f'config?'
+                f'{path}: none of the {len(self):,} samples has this file name (the first is {first}). Is this the '
+                f'config of the run?'
             )
         tails: Dict[int, Dict[str, List[Sample]]] = {}
         for here, sample in candidates:
@@ -122,7 +122,7 @@ class Samples:
         fitting = tails[max(tails)]
         if len(fitting) > 1:
             raise CannotRun(
-                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}'
+                f'{path}: {len(fitting)} files of the data set match this path: {", ".join(sorted(fitting)[:4])}'
             )
         return next(iter(fitting.items()))
 
@@ -134,7 +134,7 @@ class Samples:
 
 
 def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
-    """Yield the data sets that run pipelines inside wrappers (Repeat, Concat, ...), with their number of samples."""
+    """Yield (data set, number of samples) for each data set in wrappers (Repeat, Concat, ...) that runs a pipeline."""
     if _is_mixing(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):
@@ -167,7 +167,7 @@ def split_folders(path: str) -> List[str]:
 
 
 def count_common_tail(one: str, other: str) -> int:
-    """Return how many parts two paths share, counted from their ends.
+    """Return the number of folders and file names that two paths have in common, counted from the end.
 
     Example:
         >>> count_common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')

@@ -1,4 +1,4 @@
-"""Settings for the findings that a command shows, the severity that makes it fail, and the output format."""
+"""Settings of a command: the findings that are shown, the severity that changes the exit code, the output format."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
 
-#: Values of ``--format``; ``'text'`` is for people, ``'json'`` is what ``--json -`` writes.
+#: Values of ``--format``; ``'text'`` is for people, ``'json'`` is the same as ``--json -``.
 FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
-#: The severities of :mod:`mmguard.findings.finding`, which ``--help`` must not import.
+#: The severities of :mod:`mmguard.findings.finding`, repeated here because ``--help`` must not import that module.
 SEVERITIES = ('error', 'warning', 'info')
 WARNING = 'warning'
 
-#: Largest pyproject.toml, in bytes, and most dots of a line: the parser takes time quadratic in the levels of a key.
+#: Maximum size of pyproject.toml in bytes, and of dots in a line (parsing is quadratic in the levels of a key).
 _LARGEST, _MOST_DOTS = 1 << 20, 200
 _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 
@@ -33,15 +33,15 @@ _SETTINGS = {'select': list, 'ignore': list, 'fail-on': str, 'format': str}
 class RuleSelection(NamedTuple):
     """Selected rules, severity and format, from the options and ``[tool.mmguard]`` of pyproject.toml."""
 
-    select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty: all.
+    select: Tuple[str, ...] = ()  #: Codes, or beginnings of codes; empty for all codes.
     ignore: Tuple[str, ...] = ()  #: Codes, or beginnings of codes, to leave out.
-    fail_on: str = WARNING  #: Least severity that gives exit code 1.
+    fail_on: str = WARNING  #: Lowest severity of a finding that gives exit code 1.
     format: str = 'text'  #: One of ``FORMATS``.
     hidden_by: str = ''  #: The options, or the pyproject.toml, that hide findings.
 
     @property
     def for_people(self) -> bool:
-        """True if standard output is for people; otherwise text for people goes to standard error."""
+        """True if the text for people goes to standard output; otherwise it goes to standard error."""
         return self.format == 'text'
 
     def select_rules(self) -> List[Type[Rule]]:
@@ -59,14 +59,14 @@ class RuleSelection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
-        """Return the chosen findings, the hidden ones, and a note with the number of hidden ones, if any."""
+        """Return the selected findings, the hidden findings, and if findings are hidden, a note with their number."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
         note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
         return shown, hidden, [note] * bool(hidden)
 
     def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
-        """Write annotations, SARIF or JUnit to standard output, if one of them was chosen."""
+        """Write the findings to standard output if the format is ``'github'``, ``'sarif'`` or ``'junit'``."""
         from mmguard.commands.machine_formats import write_entries
 
         if self.format not in ('text', 'json'):
@@ -87,12 +87,12 @@ def codes(text: str) -> List[str]:
 
 _SELECTION = """\
 --select CODES  only these findings, such as MG201,MG214 (or MG21 for all MG21x)
---ignore CODES  all but these findings
+--ignore CODES  all except these findings
 """
 _OUTCOME = """\
 --fail-on  exit with 1 for findings of this severity or above; default: warning
---format  what goes to standard output: text (default), json (as --json -), github (annotations; the text goes to
-  standard error), sarif or junit
+--format  format of standard output: text (default), json (as --json -), github (annotations; the text goes to standard
+  error), sarif or junit
 """
 
 
@@ -108,7 +108,7 @@ def add_outcome(parser: Any) -> None:
 
 
 def read_selection(args: argparse.Namespace) -> RuleSelection:
-    """Return the rule selection: each setting from the command line, else from the nearest pyproject.toml.
+    """Return the rule selection. A setting comes from the command line, or else from the nearest pyproject.toml.
 
     Raises:
         CannotRun: pyproject.toml cannot be read, or a setting is wrong.
@@ -142,7 +142,7 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
     for name, value in table.items():
         kind = _SETTINGS.get(name)
         if kind is None:
-            raise CannotRun(f'{path}: [tool.mmguard] has no setting {shorten(name)}; there are {", ".join(_SETTINGS)}')
+            raise CannotRun(f'{path}: [tool.mmguard] has no setting {shorten(name)}; known: {", ".join(_SETTINGS)}')
         known = {'fail-on': SEVERITIES, 'format': FORMATS}.get(name)
         if not isinstance(value, kind) or (known and value not in known):
             expected = f'one of {", ".join(known)}' if known else 'a list of codes'
@@ -154,9 +154,9 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
 
 
 def _find_project(targets: Sequence[str]) -> str:
-    """Return the nearest pyproject.toml from the working directory up to the root of its repository; empty if none.
+    """Return the nearest pyproject.toml between the working directory and the root of its repository, or ''.
 
-    A pyproject.toml inside of a target is part of the examined data, and must not hide findings about them.
+    A pyproject.toml inside of a target belongs to the scanned data, and must not hide findings.
     """
     from mmguard.config.read import list_project
 

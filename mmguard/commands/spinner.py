@@ -1,4 +1,4 @@
-"""Spinner on a terminal; without a terminal a line on standard error every 30 seconds."""
+"""Spinner on a terminal, or without a terminal a line on standard error every 30 seconds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 
 
 class Spinner:
-    """Spinner that shows that a command is working: ``mmguard scan: train (12 s)``; its ``text`` can be changed.
+    """Spinner with the progress of a command, as in ``mmguard scan: train (12 s)``; ``text`` can be changed.
 
-    The thread writes without a lock that a forked process could inherit, and needs no package.
+    Its thread writes without locks, which a forked process could inherit, and without other packages.
     """
 
     def __init__(self, command: str, text: str) -> None:
@@ -53,7 +53,7 @@ class Spinner:
 
 
 def _count_columns() -> int:
-    """Return the columns of the terminal on standard error; standard output may be a file."""
+    """Return the number of columns of the terminal on standard error (standard output may be a file)."""
     columns = 0
     with suppress(OSError):
         columns = os.get_terminal_size(2).columns

@@ -8,9 +8,9 @@ import numpy as np
 
 Box = Tuple[float, float, float, float]
 
-#: Longest side for comparison; larger arrays are thinned out.
+#: Maximum side of the compared arrays in pixels; larger arrays are subsampled.
 LONGEST = 384
-#: Maximum offset of a label in pixels (after thinning) that interpolation and rounding explain.
+#: Maximum offset of a label in pixels (after subsampling) that interpolation and rounding can cause.
 TOLERANCE = 2
 #: Minimum correlation of a displacement, and minimum difference to the correlation without displacement.
 CLEAR, GAP = 0.6, 0.06
@@ -24,7 +24,7 @@ def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional
     """Describe how an image must be flipped and shifted to match a figure best.
 
     The sign of the correlation does not matter: Invert and Solarize reverse it. ``valid`` is False at ignored pixels.
-    Return ``''`` without a displacement, and ``None`` if the figure cannot be seen in the image.
+    Return ``''`` if the image is not displaced, and ``None`` if the figure cannot be seen in the image.
 
     Example:
         >>> field = draw_field(np.random.default_rng(0), 128, 128)
@@ -64,7 +64,7 @@ def _subtract_mean(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[int, int], float]]:
-    """Yield (offset, absolute correlation) of the best offset close to zero, and of the best other offset."""
+    """Yield (offset, absolute correlation) of the best offset within ``TOLERANCE``, then of the best larger offset."""
     shape = [size + int(size * REACH) + TOLERANCE + 1 for size in image.shape]
     product = np.fft.rfft2(figure, shape) * np.conj(np.fft.rfft2(image, shape))
     found = np.abs(np.fft.irfft2(product, shape))
@@ -80,9 +80,10 @@ def _find_peaks(image: np.ndarray, figure: np.ndarray) -> Iterator[Tuple[Tuple[i
 def describe_difference(
     image: np.ndarray, figure: np.ndarray, kind: str, is_map: bool, ignored: Sequence[int] = (255,), two: bool = True
 ) -> Optional[str]:
-    """Describe how an image (H, W[, C]) differs from its label's figure (H, W); ``None`` if it cannot be seen.
+    """Describe how an image (H, W[, C]) differs from the figure (H, W) in its label; '' if both match.
 
-    ``two``: the figure was drawn with two values, so that values between them come from interpolation.
+    Return ``None`` if the figure cannot be seen in the image. If ``two`` is true, the figure was drawn with two values,
+    so that values between them come from interpolation.
     """
     height, width = figure.shape
     if not is_map:  # the image may be padded, masks get their padding in the batch
@@ -90,7 +91,7 @@ def describe_difference(
         is_padded = any(map(len, rest)) and not np.ptp(np.concatenate(rest), 0).any()
         image = image[:height, :width] if is_padded else image
     if figure.shape != image.shape[:2]:
-        return f'the image is {image.shape[:2]} and its {kind} {figure.shape}'
+        return f'the image has the shape {image.shape[:2]}, but its {kind} {figure.shape}'
     values, counts = np.unique(figure[~np.isin(figure, ignored)], return_counts=True)
     low, high = sorted(values[np.argsort(counts)[-2:]]) if is_map and two and len(values) > 3 else (0, 0)
     between = [int(value) for value in values if low < value < high]
@@ -101,7 +102,7 @@ def describe_difference(
 
 
 def draw_field(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """Return a random pattern of zeros and ones that resembles none of its shifts, flips and crops."""
+    """Return a random pattern of zeros and ones that differs strongly from its shifts, flips and crops."""
     cell = max(4, max(height, width) // 20)
     coarse = rng.random((height // cell + 2, width // cell + 2)) < 0.5
     return np.kron(coarse, np.ones((cell, cell), bool))[:height, :width].astype(np.uint8)
@@ -119,7 +120,7 @@ def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
 
 
 def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
-    """Return the union of boxes as an array of zeros and ones."""
+    """Return an array (height, width) that is 1 inside of the boxes and 0 elsewhere."""
     figure = np.zeros((height, width), np.uint8)
     for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
         figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1

@@ -20,15 +20,15 @@ from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import BackwardTrace, trace_backward
 from mmguard.text import quantity
 
-#: CPU seconds after which no further variant is tested, and number of classes that are left out, one by one.
+#: CPU seconds after which no further variant is tested, and maximum number of variants that lack one class.
 _MOST_SECONDS, _CLASSES = 8.0, 4
 
-#: (Name of a change, changed batch, share of the user's samples with the same property, source of the share).
+#: (Name of a change, changed batch, share of the user's data with the same property, name of these data).
 Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
-    """Train on changed batches; a failing or infinite loss is broken if the user's loader can deliver such a batch."""
+    """Train on changed batches; a loss that fails or is infinite is broken if the user's data give such batches."""
     data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
@@ -39,7 +39,7 @@ def check_variants(program: Program) -> List[Result]:
             raise
         return [judge_failure('your first batch', error)]
     if usual.infinite:
-        return [mark_untested('variants', f'an unchanged batch ({where}) is {usual.describe_infinite()}')]
+        return [mark_untested('variants', f'losses of an unchanged batch ({where}) are {usual.describe_infinite()}')]
     results: List[Result] = []
     began = time.process_time()
     variants = _list_variants(program, data)
@@ -52,7 +52,7 @@ def check_variants(program: Program) -> List[Result]:
 
 
 def choose_batch(program: Program) -> Tuple[Any, str, bool]:
-    """Return (the user's first batch, its description, False), or without data (a made-up batch, ..., True)."""
+    """Return (the user's first batch, its description, False), or if it is missing, (a made-up batch, ..., True)."""
     try:
         first = preprocess_batch(program, 0)
         if first.size:
@@ -94,12 +94,12 @@ def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
     rest = len(program.build_dataset('train')) % (loader.get('batch_size') or 1) if is_cut else 0  # on one GPU
     if 0 < rest < number:
         last = {**data, 'inputs': data['inputs'][:rest], 'data_samples': list(data['data_samples'][:rest])}
-        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'the length of your data set'))
+        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'your epochs'))
     return found
 
 
 def ignore_half(program: Program, data: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a batch whose label maps are ignored in their left half."""
+    """Return a copy of a batch in which the left half of each label map is ignored."""
 
     def ignore(sample: Any, place: int) -> None:
         plane = get_label_map(sample)
@@ -123,9 +123,9 @@ def _remove(program: Program, sample: Any) -> None:
 
 
 def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str) -> Result:
-    """Compare the trace of a variant with that of the unchanged batch."""
+    """Compare the backward pass of a variant with the backward pass of the unchanged batch."""
     subject, changed, share, source = variant
-    seen = f'{share:.0%} in {source}' if share else f'none like it in {source}'
+    seen = f'{share:.0%} of {source} are like this' if share else f'none of {source} is like this'
     blame = broken if share else note
     try:
         found = _trace(program, changed)

@@ -28,7 +28,7 @@ VERIFIED, BROKEN, NOT_VERIFIED = ('verified', 'broken', 'not verified')
 NO_PART_REASON = 'the config has no such part'
 #: Keys of a config that every part depends on.
 _EVERYWHERE = {'default_scope', 'custom_imports'}
-#: Exceptions about files, packages, network or permissions, which say nothing about the config.
+#: Exceptions about files, packages, network or permissions, which do not show that the config is wrong.
 _INCOMPLETE = ('FileNotFoundError', 'ImportError', 'ModuleNotFoundError', 'ConnectionRefusedError', 'PermissionError')
 
 
@@ -41,7 +41,7 @@ class Verification(NamedTuple):
 
 
 class Builder(Worker):
-    """Process that builds and calls parts of configs within some seconds, and caches the results."""
+    """Worker process that builds and calls parts of configs within ``seconds``, and caches the results."""
 
     def __init__(self, seconds: float = BUDGET, memory: int = MEMORY) -> None:
         super().__init__(memory, forks=True)
@@ -50,7 +50,7 @@ class Builder(Worker):
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verification:
-        """Return a verification of the changed parts, which is ``broken`` if a part fails that did not fail before."""
+        """Verify the parts that an edit changes; the state is ``'broken'`` if a part works only before the edit."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
         one, other = before.written, after.written
@@ -70,11 +70,11 @@ class Builder(Worker):
             elif now.value != NO_PART_REASON:
                 doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
-            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'no part that the edit changes is built', tried)
+            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'the edit changes no part that is built', tried)
         return Verification(VERIFIED, '', tried)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build a part of a config and call it once, in a share of the time; reply with a reason if not tried."""
+        """Build and call a part of a config in a ``share`` of the time; reply with a reason if it was not tried."""
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
@@ -87,7 +87,7 @@ class Builder(Worker):
                 reply = self.ask(call_part, dict(config.written), part, seconds=share * left)
                 if reply.failure is None or reply.failure.kind != 'hang':
                     self._known[key] = reply
-        return self._known.get(key) or Reply(f'the {self._seconds:.0f} s for trying edits were up')
+        return self._known.get(key) or Reply(f'the time limit of {self._seconds:.0f} s was reached')
 
 
 def _differ(one: Any, other: Any) -> bool:
@@ -101,11 +101,11 @@ def _differ(one: Any, other: Any) -> bool:
 def open_verifier(
     config: ReadConfig, run_code: bool = False, verify: bool = True
 ) -> Iterator[Callable[[ReadConfig, ReadConfig], Verification]]:
-    """Yield a function that verifies an edit (config before, config after), or only says why nothing may be built."""
+    """Yield a function (config before, config after) that verifies an edit, or returns why edits are not verified."""
     if not verify:
         yield lambda *_: Verification(NOT_VERIFIED, 'skipped because of --no-verify')
     elif is_data(config.file) and not run_code:
-        yield lambda *_: Verification(NOT_VERIFIED, 'YAML and JSON are data, and are not run without --run-code')
+        yield lambda *_: Verification(NOT_VERIFIED, 'the code that YAML and JSON name is not run without --run-code')
     else:
         with Builder() as builder:
             yield builder.compare
@@ -115,7 +115,7 @@ def open_verifier(
 
 
 def call_part(tree: Mapping[str, Any], part: str) -> str:
-    """Build a part and call it once; return '' if it works, or the reason why it was not tried."""
+    """Build a part and call it once; return '' if the part works, or the reason why the part was not tried."""
     from mmguard.properties.program import get_program
 
     if not tree.get(PARTS[part].keys[0]):
@@ -135,14 +135,14 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 
 def _train(program: Any) -> None:
-    """Compute the losses of made-up samples with all labels of the data; raise if a label has no output."""
+    """Compute the loss of made-up samples with all labels of the data; raise if it is infinite or lacks an output."""
     import torch
 
     from mmguard.properties.readings import count_labels
     from mmguard.properties.samples import read_parts
     from mmguard.properties.scores import sum_losses
 
-    problem: Exception = ValueError('the pipeline leaves no sample with labels')
+    problem: Exception = ValueError('no sample has labels after the pipeline')
     samples = []
     try:
         samples = [sample for sample in program.load('train', LOADED) if torch.is_tensor((sample or {}).get('inputs'))]
@@ -153,7 +153,7 @@ def _train(program: Any) -> None:
         raise problem
     outside = program.find_invalid_labels(labels)
     if outside:
-        raise ValueError(f'no output of {program.find_spaces().get(program.kind).place} for the labels {outside[:8]}')
+        raise ValueError(f'{program.find_spaces().get(program.kind).place} has no output for the labels {outside[:8]}')
     side = program.find_side()
     if labels:
         with torch.no_grad():
@@ -193,7 +193,7 @@ def _make_hooks(program: Any) -> None:
 
 
 def _check_shared_labels(program: Any) -> None:
-    """Raise ValueError if a label means two classes in the data sets of the training."""
+    """Raise ValueError if a label means different classes in two training data sets."""
     from mmguard.properties.datasets import find_conflict
 
     conflict = find_conflict(program.read, program.build_leaves('train'))

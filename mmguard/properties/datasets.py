@@ -15,21 +15,21 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.rules import apply_label_map
 
-#: Takes a step and its input, runs the step, and returns the input of the next one.
+#: Function that takes a step and its input, runs the step, and returns the input of the next step.
 OnStep = Callable[[Any, Any], Any]
 #: Transforms that only run other transforms, on the same sample.
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
 def seed_all(seed: int) -> None:
-    """Seed the generators that transforms and models use."""
+    """Seed the random generators of Python, NumPy and PyTorch, which transforms and models use."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
 
 
 def select_indices(length: int, limit: int) -> List[int]:
-    """Return up to ``limit`` indices, evenly spread from the first one on.
+    """Return up to ``limit`` indices below ``length``, evenly spread, beginning with 0.
 
     Example:
         >>> select_indices(10, 3)
@@ -39,7 +39,7 @@ def select_indices(length: int, limit: int) -> List[int]:
 
 
 def walk_datasets(dataset: Any) -> Iterator[Any]:
-    """Walk a data set and its wrapped data sets."""
+    """Yield a data set, and all data sets that it wraps."""
     yield dataset
     for inner in getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]:
         if inner is not None:
@@ -47,7 +47,7 @@ def walk_datasets(dataset: Any) -> Iterator[Any]:
 
 
 def find_innermost(dataset: Any) -> List[Any]:
-    """Return the data sets inside of all wrappers."""
+    """Return the innermost data sets, which do not wrap other data sets."""
     return [one for one in walk_datasets(dataset) if not hasattr(one, 'datasets') and not hasattr(one, 'dataset')]
 
 
@@ -58,7 +58,7 @@ def get_class_names(dataset: Any) -> Tuple[str, ...]:
 
 
 def find_conflict(config: ReadConfig, leaves: Iterable[Any]) -> str:
-    """Describe a label that means two classes in data sets that are trained together, or return ''."""
+    """Describe the first label with different class names in two data sets of a training, or return ''."""
     known: Dict[int, str] = {}
     for leaf in () if has_open_vocabulary(config) else leaves:
         for name, label in read_labels_by_name(leaf).items():
@@ -83,13 +83,13 @@ def read_labels_by_name(dataset: Any) -> Dict[str, int]:
 
 
 def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:
-    """Walk the objects in the annotations of up to ``limit`` samples; no pipeline is run."""
+    """Yield the annotated objects of up to ``limit`` samples, without running a pipeline."""
     for index in select_indices(len(leaf), limit if hasattr(leaf, 'get_data_info') else 0):
         yield from leaf.get_data_info(index).get('instances') or ()
 
 
 class WatchedStep:
-    """Proxy of a pipeline step: a call runs ``on_step(step, results)``, attributes are those of the step."""
+    """Proxy of a pipeline step. Calling it runs ``on_step(step, results)``; it has the attributes of the step."""
 
     def __init__(self, step: Any, on_step: OnStep) -> None:
         self._step = step
@@ -108,8 +108,8 @@ class WatchedStep:
 def watch_steps(datasets: Iterable[Any], on_step: OnStep) -> Iterator[None]:
     """Call ``on_step`` for each step of the data sets' pipelines, and restore the pipelines afterwards.
 
-    The inner steps of a step in ``_OPEN`` are watched. Any other step with inner steps (``KeyMapper``) counts as one,
-    because it may pass on another sample.
+    The inner steps of a step in ``_OPEN`` are watched. Any other step with inner steps (``KeyMapper``) counts as one
+    step, because it may pass another sample to its inner steps.
     """
     with contextlib.ExitStack() as undo:
 

@@ -1,4 +1,4 @@
-"""Second stage of a dry run: the first batches of the user's loader, trained as the user's training would do it."""
+"""Second stage of a dry run: trains on the first batches of the user's loader, as the user's training does."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from mmguard.properties.samples import get_label_map
 from mmguard.properties.scores import walk_tensors
 from mmguard.text import quantity
 
-#: Number of batches, seconds that a step may take (a larger batch is scaled down), and CPU seconds after which no
-#: further batch is trained.
+#: Number of batches, maximum seconds per step (a batch that takes longer is scaled down), and CPU seconds after which
+#: no further batch is trained.
 BATCHES, STEP_SECONDS, _MOST_SECONDS = 3, 2.0, 6.0
 #: Divisor of the sides of a scaled batch (some models need it), and share of the loss below which a term has no effect.
 _MULTIPLE, _NOTHING = 64, 1e-6
-#: Number of samples drawn from the sampler, and minimum share of different samples among them.
+#: Maximum number of samples drawn from the sampler, and minimum share of distinct samples among the drawn samples.
 _DRAWS, _FEW = 500, 0.5
-#: Minimum number of vanished labels of a class, and minimum shares of boxes and of pixels, to be reported.
+#: Minimum values for a report: number of removed labels of a class, share of boxes outside, share of black pixels.
 _VANISHED, _OUTSIDE, _PADDED = 8, 0.1, 0.003
 #: Minimum ratio of an image's edges at the borders of its own label to its edges at the borders of other labels.
 _OWN_EDGES = 1.15
 
 
 class FirstBatch(NamedTuple):
-    """A batch after the preprocessor, scaled if it takes too long."""
+    """Batch after the preprocessor, scaled down if training on it takes too long."""
 
     data: Dict[str, Any]
     size: Tuple[int, ...] = ()  # images, height, width; empty if the batch is not one tensor of images
@@ -101,7 +101,7 @@ def shrink_size(inputs: Tensor, most: float, least: int) -> List[int]:
 
 
 def resize_images(data: Dict[str, Any], number: int, height: int, width: int) -> Dict[str, Any]:
-    """Return the first images of a batch at another size; their labels stay as they are."""
+    """Return the first ``number`` images of a batch, resized; their labels are not resized."""
     inputs = data['inputs']
     factors = width / inputs.shape[-1], height / inputs.shape[-2]
     images = interpolate(inputs[:number].float(), (height, width), mode='bilinear', align_corners=False)
@@ -114,7 +114,7 @@ def resize_images(data: Dict[str, Any], number: int, height: int, width: int) ->
 
 
 def scale_batch(data: Dict[str, Any], number: int, height: int, width: int) -> Dict[str, Any]:
-    """Return the first images of a batch at another size, with scaled boxes and label maps that keep all values."""
+    """Return the first ``number`` images of a batch, resized with boxes and label maps; all label values are kept."""
     rows, columns = height / data['inputs'].shape[-2], width / data['inputs'].shape[-1]
     scaled = resize_images(data, number, height, width)
     for one in scaled['data_samples']:
@@ -169,7 +169,7 @@ def check_batches(program: Program) -> List[Result]:
             drawn = [int(one) for one in islice(iter(sampler), wanted)]
         seen = len(set(drawn))
         if drawn and seen < _FEW * wanted and wanted > 3:
-            words = f'{type(sampler).__name__} draws {seen} different samples in {len(drawn)} of {wanted:,}'
+            words = f'{type(sampler).__name__} draws {seen} different samples in {len(drawn)} draws'
             results.append(broken('your sampler', words, dict(drawn=seen)))
         number = len(load_batches(program))
         runner = start_runner(program)
@@ -272,7 +272,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
     results = [broken(part, f'none of its parameters has a gradient in {batches}') for part in sorted(dead)]
     idle = sorted(name for name in set(trainable) - steps.used if name.partition('.')[0] not in dead)
     if idle:
-        words = f'{quantity(len(idle), "parameter")} without a gradient in {batches}, as {idle[0]}'
+        words = f'{quantity(len(idle), "parameter")} without a gradient in {batches}, such as {idle[0]}'
         finds = program.config.get('find_unused_parameters')
         words += '' if finds else ': several GPUs need find_unused_parameters=True'
         results.append(note('gradients', words, dict(parameters=idle[:20])))
@@ -282,7 +282,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
         return results
     left = [name for name in sorted(steps.used) if id(trainable.get(name)) not in held]
     if left:
-        words = f'{quantity(len(left), "parameter")} with a gradient that the optimizer does not update, as {left[0]}'
+        words = f'the optimizer does not update {quantity(len(left), "parameter")} with a gradient, such as {left[0]}'
         results.append(broken('optim_wrapper', words, dict(parameters=left[:20])))
     return results
 
@@ -302,12 +302,12 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
         steps_of = [one for leaf in program.build_leaves('train') for one in getattr(leaf.pipeline, 'transforms', ())]
         words = f'no output for the labels {", ".join(map(str, hidden[:8]))} of your files'
         if any(map(is_foreign, steps_of)):  # one of them may map labels
-            results.append(note('labels', f'{words}: none of them was left in {loads}'))
+            results.append(note('labels', f'{words}: none of these labels is left in {loads}'))
         else:
-            results.append(broken('labels', f'{words}: a crop that shows them ends the training', dict(labels=hidden)))
+            results.append(broken('labels', f'{words}: a crop with such a label fails', dict(labels=hidden)))
     padded = max(one.padded for one in steps.batches)
     if padded > 0:
-        words = f'{padded:.0%} of the padding is not ignored: it trains as a class (seg_pad_val)'
+        words = f'{padded:.0%} of the padding is not ignored, but trained as a class: check seg_pad_val'
         results.append(note('data_preprocessor', words))
     own, others = ([one for one in shares if one] for shares in steps.edges)
     if len(own) > 3 and len(others) > 3 and np.mean(own) < _OWN_EDGES * np.mean(others):
@@ -329,7 +329,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
         results.append(note('the pipeline', f'{kept:,} of {loaded:,} objects are left in {loads}'))
     outside = float(np.mean([one.outside for one in readings]))
     if outside > _OUTSIDE:
-        words = f'{outside:.0%} of the boxes reach out of their image by more than a pixel: are they (x, y, w, h)?'
+        words = f'{outside:.0%} of the boxes exceed their image by more than a pixel: is their format (x, y, w, h)?'
         results.append(note('boxes', words, dict(share=outside)))
     was, black = np.mean([one.black for one in readings], 0).tolist()
     if black > 2 * was + _PADDED:

@@ -25,11 +25,11 @@ from mmguard.text import quantity
 
 #: Pattern of the names of classification losses.
 _OF_CLASSES = re.compile('cls|heatmap')
-#: Weight of the tested class, and the minimum growth, relative to the other classes, that rounding cannot explain.
+#: Weight of the tested class, and minimum ratio of the growth of its gradient to that of the other classes.
 HEAVY, GROWN = 4.0, 1.5
 #: CPU seconds of a pass above which only two classes are tested, one by one.
 _SLOW = 2.0
-#: Width in cells below which rounding hides the stride of a feature map, and maximum ratio of actual to set stride.
+#: Minimum width of a feature map whose stride is compared, and maximum ratio of its actual to its configured stride.
 _SMALLEST, _TOLERANCE = 8, 1.6
 
 
@@ -43,20 +43,20 @@ class LossCall(NamedTuple):
 
     @property
     def scores(self) -> Optional[Tensor]:
-        """First tensor argument that has a gradient and at least two axes."""
+        """First tensor argument that requires a gradient and has at least two axes, or ``None``."""
         tensors = walk_tensors((*self.args, *self.kwargs.values()))
         return next((one for one in tensors if one.requires_grad and one.dim() > 1), None)
 
     @property
     def labels(self) -> Optional[Tensor]:
-        """Integer labels of shape (N, ...) for scores of shape (N, C, ...)."""
+        """First integer argument of shape (N, ...) for scores of shape (N, C, ...), or ``None``."""
         scores = self.scores
         shape = None if scores is None else (scores.shape[0], *scores.shape[2:])
         tensors = walk_tensors((*self.args, *self.kwargs.values()))
         return next((one for one in tensors if not one.is_floating_point() and one.shape == shape), None)
 
     def get_gradient(self) -> Optional[Tensor]:
-        """Return the gradient of the scores, from this loss only; ``None`` if it does not train them."""
+        """Return the gradient of this loss with respect to its scores, or ``None`` if it does not train any scores."""
         scores, outputs = self.scores, [one for one in walk_tensors(self.output) if one.requires_grad]
         if scores is None or not outputs or not scores.numel():
             return None
@@ -111,7 +111,7 @@ def check_outputs(program: Program) -> List[Result]:
         classes = [classes[0], classes[-1]]
     found = _find_outputs(program, classes, 0)
     if not found:
-        raise DoesNotApply('no loss gets scores with one axis of classes')
+        raise DoesNotApply('no loss gets scores with a class axis')
     if any(output not in (None, label) for one in found.values() for label, output in one.items()):
         again = _find_outputs(program, classes, 1)  # other images, for confirmation
         for place, one in found.items():
@@ -255,7 +255,7 @@ def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall],
 
 
 def check_ignored(program: Program) -> List[Result]:
-    """Ignore half of each image, and check that its scores get no gradient; report ignored objects that train."""
+    """Check that ignored pixels get no gradient. Without label maps, report ignored objects that are trained on."""
     if not program.has_label_map:
         leaves = find_innermost(program.build_dataset('train')) if program.samples else []
         flags = [bool(one.get('ignore_flag')) for leaf in leaves for one in walk_objects(leaf, MAX_ANNOTATIONS)]
@@ -263,7 +263,7 @@ def check_ignored(program: Program) -> List[Result]:
         if not any(flags):
             raise DoesNotApply('your data have no ignored objects')
         if any(node.get('ignore_iof_thr', -1) > 0 for _, node in walk(program.config.model)):
-            return [ran('crowds', f'{words}, and left out by ignore_iof_thr')]
+            return [ran('crowds', f'{words}, and excluded by ignore_iof_thr')]
         return [note('crowds', f'{words}: no assigner has an ignore_iof_thr above 0, so they train as background')]
     model, (data, where, _), readings = program.build_model(), choose_batch(program), read_samples(program, 'train')
     ignored = sum(one.ignored for one in readings) / max(1, len(readings))

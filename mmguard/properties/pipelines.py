@@ -20,11 +20,11 @@ from mmguard.text import quantity
 
 #: Gray levels of figure and background.
 BRIGHT, DARK = 200, 50
-#: Key that marks results with drawn image and labels, name of label maps among the figures, keys of drawn labels.
+#: Key of results whose image was replaced, name of label maps in ``figures``, and keys of labels that are replaced.
 _DRAWN, _MAP, _LABELS = 'mmguard_drawn', 'label map', ('gt_seg_map', 'gt_bboxes', 'gt_masks')
-#: Minimum number of label values, whatever the number of classes: interpolation shows between two distant labels.
+#: Minimum number of label values, even with fewer classes, so that interpolation creates values between two labels.
 _VALUES = 4
-#: Minimum number of loads with a figure, and number of loads of each training sample: random steps draw each time.
+#: Minimum number of loads with a figure, and number of loads of each training sample (steps are random).
 DRAWN_LOADS, LOADS = 32, 5
 
 
@@ -37,7 +37,7 @@ class StepOutput(NamedTuple):
 
 
 def check_moves(program: Program) -> List[Result]:
-    """Draw a figure into images and labels, then paint images from their labels; compare both after each step."""
+    """Draw figures into images and labels, then paint images from their labels; compare both after each step."""
     dataset = program.build_dataset('train')
     tries = max(DRAWN_LOADS, program.samples)
     indices = select_indices(len(dataset), tries)
@@ -58,7 +58,7 @@ def check_moves(program: Program) -> List[Result]:
         if failures > 1 or program.seconds_left() < 0:
             break
     if not known:
-        raise DoesNotApply('no step loads an image with its labels, or nothing of the figure was left in the image')
+        raise DoesNotApply('no step loads an image with its labels, or the figure is not visible in the image')
     words = {kind: f'a figure drawn into {quantity(count, "load")} of your data' for kind, count in known.items()}
     if painted:
         words[_MAP] += f', and {quantity(painted, "image")} painted from the label map'
@@ -97,7 +97,7 @@ class _Figure(NamedTuple):
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Replace an image by a figure after loading, and its labels once they are loaded; return True if it replaces them.
+    """Replace a loaded image by a figure, and later its loaded labels; return True if the labels were replaced.
 
     A step between image and labels has moved only the image, so the labels get the figure as it was drawn.
     """
@@ -126,7 +126,7 @@ def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
 
 
 def _paint(results: Any, ignored: Tuple[int, ...]) -> bool:
-    """Replace an image by the gray levels of its own label map once that is loaded; True if it now is."""
+    """Replace an image by the gray levels of its label map once both are loaded; return True if it was replaced."""
     image, label = (results.get(key) for key in ('img', 'gt_seg_map')) if isinstance(results, dict) else (None, None)
     if not isinstance(image, np.ndarray) or not isinstance(label, np.ndarray) or label.ndim != 2 or _DRAWN in results:
         return False
@@ -160,7 +160,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
 
 
 def look(step: str, results: Any) -> List[StepOutput]:
-    """Return image and labels of a sample, packed or not; [] if it has none."""
+    """Return image and labels of a sample in a list of one output, or [] if image or labels are missing."""
     if not isinstance(results, dict):
         return []
     parts = read_parts(results)
@@ -179,7 +179,7 @@ def look(step: str, results: Any) -> List[StepOutput]:
 
 
 def preprocess(program: Program, sample: Any, training: bool = True) -> Optional[Tuple[str, Dict[str, Any]]]:
-    """Return the name of the model's preprocessor, and the sample after it; ``None`` if it needs the whole model."""
+    """Return the name of the model's preprocessor, and the sample after it; ``None`` if it is missing or fails."""
     try:
         preprocessor = program.build_preprocessor()
         with program.scope():
@@ -191,7 +191,7 @@ def preprocess(program: Program, sample: Any, training: bool = True) -> Optional
 
 
 def _judge(kind: str, steps: List[StepOutput], ignored: Tuple[int, ...], is_drawn: bool) -> Optional[Tuple[Any, ...]]:
-    """Return arguments of ``broken`` that name the first step from which on image and label differ.
+    """Return arguments of ``broken`` that name the first step after which image and label differ.
 
     Return ``()`` if image and label match, ``None`` if the figure cannot be seen.
     """

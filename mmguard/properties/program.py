@@ -33,9 +33,9 @@ from mmguard.properties.samples import make_blank, make_instances, make_template
 
 #: Image sides to try, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
-#: Seconds below which a pass is timed again.
+#: Seconds of the first forward pass below which a second pass is timed.
 _WARM = 0.5
-#: Number of annotations of a training set whose labels are collected.
+#: Maximum number of training samples whose annotated labels are collected.
 MAX_ANNOTATIONS = 1000
 #: Maximum number of classes per property.
 CLASSES_TESTED = 6
@@ -64,7 +64,7 @@ def cache_result(method: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Program:
-    """Parts of a config, each built on first use; of each data set, ``samples`` samples may be loaded."""
+    """Parts of a config, each built on first use; tests load about ``samples`` samples of each data set."""
 
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
         self.samples = samples
@@ -126,11 +126,11 @@ class Program:
             return DATASETS.build(node)
 
     def build_leaves(self, split: str) -> List[Any]:
-        """Return the data sets inside all wrappers, which load the samples."""
+        """Return the innermost data sets of a split, which load the samples."""
         return [leaf for leaf in find_innermost(self.build_dataset(split)) if hasattr(leaf, 'pipeline')]
 
     def load(self, split: str, limit: int) -> List[Any]:
-        """Load up to ``limit`` samples, spread over a data set."""
+        """Load up to ``limit`` samples, evenly spread over the data set of a split."""
         dataset = self.build_dataset(split)
         with self.scope():
             seed_all(0)
@@ -197,7 +197,7 @@ class Program:
         return space.num_classes
 
     def find_invalid_labels(self, labels: Iterable[int]) -> List[int]:
-        """Return the labels that are neither ignored nor have an output of a head."""
+        """Return the labels that are not ignored and for which the heads have no output."""
         space, void = self.find_spaces().get(self.kind), self.ignore_index if self.kind == 'pixels' else -1
         return sorted(label for label in set(labels) if space and not space.is_valid(label) and label != void)
 
@@ -218,7 +218,7 @@ class Program:
 
     @property
     def kind(self) -> str:
-        """``'pixels'`` or ``'instances'``: kind of labels in the first sample."""
+        """Kind of labels in the first sample: ``'pixels'`` (a label map) or ``'instances'`` (objects)."""
         return 'instances' if hasattr(self.build_template()['data_samples'], 'gt_instances') else 'pixels'
 
     @property
@@ -292,7 +292,7 @@ class Program:
         return sample
 
     def build_samples(self, side: int, labels: Sequence[int] = (), seed: int = 0) -> List[Any]:
-        """Return two packed samples that contain these labels, by default :meth:`choose_classes`, or as many as fit."""
+        """Return two packed samples with as many of ``labels`` as fit, by default of :meth:`choose_classes`."""
         labels = labels or self.choose_classes()
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
@@ -305,7 +305,7 @@ class Program:
         return [self.build_instances(boxes, part, side, n) for n, part in enumerate((parts[::2], parts[1::2]))]
 
     def build_batch(self, samples: Sequence[Any]) -> Any:
-        """Return packed samples after the preprocessor, which meanwhile pads to their size."""
+        """Return the batch that the preprocessor makes of packed samples, without padding to another size."""
         preprocessor = self.build_model().data_preprocessor
         with contextlib.ExitStack() as undo, self.scope():
             for part in (preprocessor, *(getattr(preprocessor, 'batch_augments', None) or ())):
@@ -332,7 +332,7 @@ class Program:
 
 
 def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config; the last two programs are cached, those before and after an edit."""
+    """Return the program of a config; the last two programs are cached, as for a config before and after an edit."""
     return _open_program(pickle.dumps((tree, device, samples)))
 
 
@@ -342,7 +342,7 @@ def _open_program(arguments: bytes) -> Program:
 
 
 def prepare_message_hub(hub: MessageHub) -> None:
-    """Set iter, epoch, max_iters and max_epochs, which losses and preprocessors read from a runner."""
+    """Set iter, epoch, max_iters and max_epochs, which losses and preprocessors read during a training."""
     for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
         hub.update_info(name, value)
 

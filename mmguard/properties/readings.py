@@ -91,7 +91,7 @@ def _get_scale(step: Any, results: Any) -> float:
 
 
 def count_labels(parts: SampleParts, kind: str, void: Optional[int]) -> Counter:
-    """Count the labels of a sample that are not ignored: pixels, or objects."""
+    """Count the pixels or objects of each label in a sample, except ignored ones."""
     if kind == 'instances':
         return Counter(one.label for one in parts.instances or () if not one.ignored)
     if parts.label is None:
@@ -116,7 +116,7 @@ def _measure_outside(parts: SampleParts) -> float:
 
 
 def measure_edges(image: np.ndarray, label: np.ndarray, void: int) -> float:
-    """Return the mean gradient of an image (H, W) at the borders of a label map, relative to all pixels; or 0."""
+    """Return the mean gradient of an image (H, W) at the borders of a label map, relative to all pixels, or 0."""
     edges = np.zeros(label.shape, bool)
     edges[1:] |= label[1:] != label[:-1]
     edges[:, 1:] |= label[:, 1:] != label[:, :-1]

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Any, Mapping, NamedTuple
 
-#: Outcomes of a property, the worst first. A note is a choice with a consequence, or the reason for testing nothing.
+#: Outcomes of a property, the worst first. ``'note'``: a remark, or the reason why there was nothing to test.
 OUTCOMES = ('broken', 'not run', 'ran', 'note')
 _NO_FILE = re.compile(r"No such file or directory: '(.+?)'|(?:file|File) (\S+) (?:does not exist|is not found)")
 
@@ -25,12 +25,12 @@ class NoSamples(Unavailable):
 
 
 def reports_no_samples(error: BaseException) -> bool:
-    """Return True if an error reports an empty data set: ``NoSamples``, or that of MMEngine's ``BaseDataset``."""
+    """Return True if an error reports an empty data set: ``NoSamples``, or the error of MMEngine's ``BaseDataset``."""
     return isinstance(error, NoSamples) or 'need at least one array to concatenate' in str(error)
 
 
 def describe_missing(error: BaseException) -> str:
-    """Describe the missing file, package, host or part of a test; '' if an error is of another kind."""
+    """Describe the file, package, host or part that is missing according to an error; '' for other errors."""
     if isinstance(error, FileNotFoundError):
         found = _NO_FILE.search(str(error))
         path = str(error.filename or (found and (found[1] or found[2])) or error)
@@ -46,7 +46,7 @@ class Result(NamedTuple):
     Attributes:
         outcome (str): One of ``OUTCOMES``.
         subject (str): The part: a head, a loss, a step of the pipeline, a metric.
-        evidence (str): One sentence: what was run, the observation, or the reason why none was possible.
+        evidence (str): One sentence that says what was run, what was observed, or why nothing was run.
         data (dict): The evidence as plain data.
     """
 

@@ -21,18 +21,18 @@ from mmguard.properties.result import Result, broken, describe_missing, not_run,
 from mmguard.properties.worker import Failure
 from mmguard.text import quantity
 
-#: Packages whose hooks are called before the first iteration (others are only built); their steps map no labels.
+#: Packages whose hooks are called before the first iteration (other hooks are only built). Their steps map no labels.
 _PACKAGES = ('mmengine', 'mmseg', 'mmdet', 'mmcv')
 #: Errors caused by the device or installation of this machine, not by the program.
 _OF_THIS_MACHINE = re.compile(r'(?i)\bcpu\b|cuda|not implemented|not compiled|not installed|no kernel|memory')
-#: Cause of a failure: the pipeline drops a sample in every load.
+#: Cause of a failure if the pipeline drops a sample in every load.
 DROPPED = 'dropped'
-#: Cause -> pattern of its exceptions; the text of any other exception is its cause.
+#: {cause of a failure: pattern of its exceptions}; the cause of any other exception is its text.
 _CAUSES = {
     'meta_keys': re.compile("KeyError: '(img_id|img_path|img_shape|ori_shape|pad_shape|scale_factor|flip)'"),
     DROPPED: re.compile('Cannot find valid image'),
 }
-#: Function that builds a training -> the part of the config that it builds.
+#: {function of a runner: part of the config that it builds}.
 _PARTS = {
     'start_runner': 'the runner',
     'build_model': 'model',
@@ -60,7 +60,7 @@ class StartedRunner(Runner):
         return built
 
     def call_hook(self, fn_name: str, **kwargs: Any) -> None:
-        """Call ``before_run`` of the frameworks' hooks; RuntimeInfoHook formats the config, which takes seconds."""
+        """Call ``before_run`` of the frameworks' hooks, but not of RuntimeInfoHook, which formats the config slowly."""
         for hook in self._hooks if fn_name == 'before_run' else ():
             if not is_foreign(hook) and not isinstance(hook, RuntimeInfoHook):
                 hook.before_run(self)
@@ -73,7 +73,7 @@ def is_foreign(part: Any) -> bool:
 
 @cache_result
 def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
-    """Build the user's data loader without worker processes, one per ``number``: some can be iterated only once."""
+    """Build the user's data loader without worker processes; another ``number`` gives another loader."""
     dataset = program.build_dataset(split)
     node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):
@@ -85,7 +85,7 @@ def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
 
 @cache_result
 def start_runner(program: Program) -> StartedRunner:
-    """Return a runner that has built everything that a training has before its first iteration."""
+    """Return a runner that has built all parts of a training, and stopped before the first iteration."""
     config, model = copy.deepcopy(program.config), program.build_model()
     wrapper = config.get('optim_wrapper')
     if program.device == 'cpu' and wrapper and get_type_name(wrapper.get('type')) == 'AmpOptimWrapper':
@@ -122,7 +122,7 @@ def start_runner(program: Program) -> StartedRunner:
 
 
 def has_validation(program: Program) -> bool:
-    """Return True if the config validates, on data that can be built."""
+    """Return True if the config has a validation whose data loader can be built."""
     with contextlib.suppress(Exception):  # reported with the data
         return bool(program.config.get('val_cfg') and build_loader(program, 'val'))
     return False
@@ -156,7 +156,7 @@ def check_build(program: Program) -> List[Result]:
         return [*results, judge_failure('', error)]
     words = f'built: {type(runner.model).__name__}, {type(runner.optim_wrapper).__name__}, '
     words += f'{quantity(len(runner.hooks), "hook")}' + (', evaluator' if has_validation(program) else '')
-    results.append(ran('training', f'{words}; hooks called until before_run'))
+    results.append(ran('training', f'{words}; hooks were called up to before_run'))
     foreign = sorted({type(hook).__name__ for hook in runner.hooks if is_foreign(hook)} - {'LabelGuardHook'})
     if foreign:
         results.append(note('hooks', f'built, but not run, because other packages define them: {", ".join(foreign)}'))
@@ -166,7 +166,7 @@ def check_build(program: Program) -> List[Result]:
 
 
 def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
-    """Return a result for an exception: broken, or not run if files or this machine are the cause."""
+    """Return a result for an exception: broken, or not run if missing files or this machine are the cause."""
     frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     subject = [subject, *(_PARTS[one] for one in frames if one in _PARTS)][-1]
     failure, missing = describe_failure(error), describe_missing(error)
@@ -178,7 +178,7 @@ def judge_failure(subject: str, error: Exception, split: str = '') -> Result:
     if _OF_THIS_MACHINE.search(str(error)):
         return not_run(subject, failure, data)
     if data['failure'] == 'meta_keys':
-        failure += ': is it among the meta_keys of the Pack step?'
+        failure += ': is this key among the meta_keys of the Pack step?'
     return broken(subject, failure, data)
 
 

@@ -11,34 +11,34 @@ from mmguard.properties.datasets import seed_all
 from mmguard.properties.result import Result, broken, note, ran
 from mmguard.text import quantity
 
-#: Share of the best margin below which an output cannot be separated from the next one.
+#: Minimum margin of a label's first output over its second output, as a share of the first.
 CLEAR = 0.2
 #: Relative error of gradients that rounding may cause.
 ROUNDING = 1e-6
-#: Output of a label that gives all outputs a gradient of zero.
+#: Value in place of an output if a label gives all outputs a gradient of zero.
 NO_OUTPUT = -1
 
 
 class BackwardTrace(NamedTuple):
-    """Trace of one backward pass: names of the losses, of losses that are not finite, of parameters with a gradient."""
+    """Trace of a backward pass: names of all losses, of losses that are not finite, of parameters with a gradient."""
 
     names: Tuple[str, ...]
     infinite: Tuple[str, ...]
     parameters: FrozenSet[str]
 
     def describe_infinite(self) -> str:
-        """Name the losses that are not finite."""
+        """Return ``'not finite: ...'`` with the names of the losses, or '' if all losses are finite."""
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: BackwardTrace) -> str:
-        """Describe the losses and gradients that another batch lacks, such as one without targets; empty if nothing."""
+        """Describe the losses and gradients that are missing in the trace of another batch; '' if both are complete."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
             named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
             return f'losses that differ from those with targets ({named})'
         missing = sorted(self.parameters - other.parameters)
-        return f'{quantity(len(missing), "parameter")} without a gradient, as {missing[0]}' if missing else ''
+        return f'{quantity(len(missing), "parameter")} without a gradient, such as {missing[0]}' if missing else ''
 
 
 def sum_losses(losses: Mapping[str, Tensor]) -> Tensor:
@@ -74,7 +74,7 @@ def trace_backward(
 
 
 def walk_tensors(value: Any) -> Iterator[Tensor]:
-    """Walk the tensors in nested lists, tuples and dicts."""
+    """Yield the tensors in nested lists, tuples and dicts."""
     if torch.is_tensor(value):
         yield value
     elif isinstance(value, (list, tuple, dict)):
@@ -90,7 +90,7 @@ def measure_share(gradient: Tensor, mask: Tensor) -> float:
 
 
 def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label (row) raises by its summed gradients (columns); ``None`` if unclear.
+    """Return the output (column) that the summed gradients of each label (row) raise most; ``None`` if unclear.
 
     Example:
         >>> import torch

@@ -20,12 +20,10 @@ class Property(NamedTuple):
 
 #: Properties that are tested on made-up samples, too.
 MADE_UP = ('batch-variants', 'class-weights', 'labels-reach-outputs', 'strides-match', 'ignored-weigh-nothing')
-_GUARD_ADVICE = (
-    '`mmguard apply CONFIG -o OUT.py` writes the guarded config, and `mmguard dry-run OUT.py` shows if that is enough.'
-)
+_GUARD_ADVICE = '`mmguard apply CONFIG -o OUT.py` writes the guarded config, and `mmguard dry-run OUT.py` tests it.'
 _TRACE_ADVICE = '`mmguard trace CONFIG` shows the labels after each step.'
 
-#: Name for ``--only`` -> property, in the order of a training.
+#: {name for ``--only``: property}, in the order of a training.
 PROPERTIES: Dict[str, Property] = {
     'build': Property(
         'runner.check_build',
@@ -35,7 +33,7 @@ PROPERTIES: Dict[str, Property] = {
     'samples-survive': Property(
         'pipelines.check_samples',
         'the pipelines drop no sample',
-        f'Look at the labels of this sample before this step, then correct the labels or its arguments. '
+        f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
         f'{_TRACE_ADVICE}',
     ),
     'first-batches': Property(
@@ -88,7 +86,7 @@ PROPERTIES: Dict[str, Property] = {
     'move-together': Property(
         'pipelines.check_moves',
         'image and label move together',
-        f'Replace this step by one that moves the labels, too, or correct its arguments. {_TRACE_ADVICE}',
+        f'Replace this step by a transform that also moves the labels, or correct its arguments. {_TRACE_ADVICE}',
     ),
 }
 
@@ -107,9 +105,9 @@ class PropertyRecord(NamedTuple):
 def run_property(
     worker: Worker, tree: Any, name: str, seconds: float, samples: int = 8, device: str = 'cpu', known: Any = None
 ) -> PropertyRecord:
-    """Test a property of a config in a worker, which keeps the built program; it is *not run* if the worker ends."""
+    """Test a property of a config in a worker, which caches the program; ``'not run'`` if the worker fails."""
     began, tested = time.monotonic(), PROPERTIES[name]
-    results = [not_run('', f'the time was up ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
+    results = [not_run('', f'the time limit was reached ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
     if seconds > 0:
         reply = worker.ask(_check, dict(tree), tested.test, samples, device, began + seconds, seconds=seconds)
         if reply.failure is None:
@@ -125,7 +123,7 @@ def run_property(
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Iterator[PropertyRecord]:
-    """Test properties, each in at most half of the remaining time, so that none uses up the time of the others."""
+    """Test properties, each in at most half of the remaining time, so that time is left for all others."""
     ends = time.monotonic() + seconds
     known: Dict[str, Tuple[str, str]] = {}
     for name in names:
@@ -134,7 +132,7 @@ def run_properties(
 
 
 def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> Result:
-    """Return a result, or a pointer to the earlier property that reported the same cause."""
+    """Return a result, or if an earlier property reported the same cause, a result that names that property."""
     cause, outcome = result.data.get('failure'), result.outcome
     if not cause or outcome not in ('broken', 'not run'):
         return result

@@ -26,15 +26,15 @@ from mmguard.properties.runner import build_loader, judge_failure, start_runner
 from mmguard.properties.samples import read_parts
 from mmguard.text import quantity
 
-#: Number of images, and their maximum size, as seconds of training on as many pixels.
+#: Number of images, and their maximum size, given as the seconds of a training step on as many pixels.
 IMAGES, SECONDS = 2, 6.0
-#: Number of label files to take values from, and of values to try.
+#: Number of label files whose values are collected, and maximum number of values that are tested.
 FILES, VALUES = 6, 24
-#: Side of the temporary images, and number of loads of each, for random steps.
+#: Side of the temporary images, and maximum number of loads of each image (steps are random).
 SIDE, TRIES = 256, 3
 #: Maximum number of detections per image in COCO.
 MOST_DETECTIONS = 100
-#: Metric (subclasses included) -> its best possible score, and the last parts of the names of such scores.
+#: {metric, also a base class: (best possible score, ends of the names of these scores)}.
 MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
     'IoUMetric': (100.0, ('aAcc', 'mIoU', 'mAcc', 'mDice', 'mFscore')),
     'CocoMetric': (1.0, ('bbox_mAP',)),
@@ -99,7 +99,7 @@ def _predict(program: Program, model: Any, loaded: Any) -> Tuple[Any, float]:
 
 
 def check_marks(program: Program) -> List[Result]:
-    """Evaluate each validation metric on the ground truth; compare its class names with the data set's."""
+    """Evaluate each validation metric on the ground truth, and compare its class names with those of the data set."""
     nodes, results = program.config.get('val_evaluator'), []
     if not nodes:
         raise DoesNotApply('the config has no val_evaluator')
@@ -119,7 +119,7 @@ def check_marks(program: Program) -> List[Result]:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names of a metric, or of its file, with the data set's: swapped names do not lower the score."""
+    """Compare the class names of a metric or its file with the data set, because swapped names keep the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     results = []
     for key, value in vars(metric).items():
@@ -132,7 +132,7 @@ def _check_names(metric: Any) -> List[Result]:
         words = _compare_names(names, theirs, 'in the data set', where)
         missing = [name for name in names if name not in theirs]
         if words and missing:
-            words = f'no {", ".join(missing[:5])} {where}: later labels are counted for other classes'
+            words = f'{", ".join(missing[:5])} missing {where}: later labels are counted for other classes'
         results += [broken(f'{type(metric).__name__}, class names', words)] if words else []
     return results
 
@@ -178,7 +178,7 @@ def _check_metric(program: Program, metric: Any) -> Result:
     low = ', '.join(f'{key} {value:g}' for key, value in found.items() if value < full - 1e-3)
     data = dict(samples=len(given), values=found)
     if low:
-        return broken(name, f'gives the ground truth {low} of {full:g}', data)
+        return broken(name, f'gives the ground truth {low} instead of {full:g}', data)
     left_out = getattr(metric, 'ignore_index', -1)
     if isinstance(left_out, int) and 0 <= left_out < len(names):
         return note(name, f'label {left_out} ({names[left_out]}) has no score: it is ignore_index of the metric', data)
@@ -203,7 +203,7 @@ def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and the labels of values or categories, between the data sets of both splits."""
+    """Compare class names, and the labels of values or categories, between training and validation."""
     train = program.build_leaves('train')
     conflict = find_conflict(program.read, train)
     results = [broken('the data sets of the training', conflict)] if conflict else []
@@ -233,7 +233,7 @@ def check_labels(program: Program) -> List[Result]:
 
 
 def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there: str) -> str:
-    """Describe the first label with two names; '' if no label has two, or one side has no names."""
+    """Describe the first label with different names in two class lists; '' if they agree or one is empty."""
     if not ours or not theirs or tuple(ours) == tuple(theirs):
         return ''
     at = next((n for n, pair in enumerate(zip(ours, theirs)) if pair[0] != pair[1]), min(len(ours), len(theirs)))
@@ -245,7 +245,7 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
     """Compare the labels of values or categories in training and validation, if both are known."""
     known = {value: pair for value, pair in labels.items() if None not in pair}
     if not known:
-        reason = 'neither data set gives the label of a category, or loads a label map of one value'
+        reason = 'no category, and no value of a label map, has a known label in both splits'
         return mark_untested(subject, reason)
     data = dict(labels={value: list(pair) for value, pair in known.items()})
     words = []
@@ -283,7 +283,7 @@ def _collect_values(dataset: Any) -> Set[int]:
 
 @cache_result
 def find_label(program: Program, split: str, number: int, value: int) -> Optional[int]:
-    """Return the label that a data set's pipeline makes of a label map of one value; ``None`` if it loads no maps."""
+    """Return the label to which a data set's pipeline maps a value; ``None`` if it loads no label maps."""
     dataset = program.build_leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _decode(dataset, known.get('seg_map_path'))

@@ -25,7 +25,7 @@ from mmguard.text import describe_error
 
 #: Seconds between two checks of the memory of the process.
 _PACE = 0.2
-#: Maximum number of bytes of the process, and of a reply.
+#: Maximum memory of the process, and maximum size of a reply, in bytes.
 MEMORY, LONGEST = 8 << 30, 64 << 20
 #: Environment of the process: model hubs are not contacted, and libraries start no threads, which cost a small model
 #: more time than they save.
@@ -41,14 +41,14 @@ _OTHERS = tuple(
         *(sysconfig.get_path(name) for name in ('stdlib', 'platstdlib')),
     )
 )
-#: Constants of Linux: flags of unshare(2), and the option of prctl(2) that makes a process the parent of its orphans.
+#: Constants of Linux: flags of unshare(2), and options of prctl(2) (adopt orphans, send a signal if the parent ends).
 _NEW_USER, _NEW_NETWORK, _SUBREAPER, _SIGNAL_AT_END = 0x10000000, 0x40000000, 36, 1
 
 Self = TypeVar('Self', bound='Worker')
 
 
 class Reply(NamedTuple):
-    """Answer of a worker: the value that the function returned, as JSON, or the reason why it is missing."""
+    """Reply of a worker: the ``value`` that the function returned (JSON data), or its ``failure``."""
 
     value: Any = None
     failure: Optional[Failure] = None
@@ -60,9 +60,9 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Exception of a program, with its ``file:line`` if known, or the end of its process.
+    """Failure of a program: an exception, with its ``file:line`` if known, or a crash, a hang or too much memory.
 
-    ``kind`` is the name of the exception's class; ``'hang'``, ``'crash'`` or ``'memory'`` if the process ended.
+    ``kind`` is the name of the exception's class, or ``'crash'``, ``'hang'`` or ``'memory'`` if the process ended.
     """
 
     kind: str
@@ -112,7 +112,7 @@ class Worker:
             if self._process is None:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
-            return Reply(failure=Failure(type(error).__name__, f'no process can be started for it ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'no process can be started ({error})'))
         replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
         exchange = threading.Thread(target=_send_and_receive, args=(self._connection, request, replies), daemon=True)
@@ -185,7 +185,7 @@ class Worker:
 
 
 def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> None:
-    """Send a request and append its reply; append nothing if the process ends or sends anything else."""
+    """Send a request and append its reply; append nothing if the process ends or sends something else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)
         answer = json.loads(connection.recv_bytes(LONGEST))
@@ -194,12 +194,12 @@ def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> 
 
 
 class OutOfTime(BaseException):
-    """Signal that the time of a function is over; not an ``Exception``, which programs catch."""
+    """Error of a function that exceeds its time limit; not an ``Exception``, so that programs do not catch it."""
 
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt the ``with`` block with :class:`OutOfTime` after some seconds: in the main thread, not on Windows."""
+    """Interrupt the ``with`` block by :class:`OutOfTime` after ``seconds``; only in the main thread, not on Windows."""
 
     def interrupt(*_: Any) -> None:
         raise OutOfTime
@@ -248,7 +248,7 @@ def _serve(connection: Any, ours: Any, folder: str, project: List[str], home: st
 
 
 def _end_descendants_at_exit(connection: Any, parent: int) -> None:
-    """Call the program from a fork; this process ends its descendants when the fork or the parent ends."""
+    """Return in a fork; this process waits, and kills all its descendants when the fork or the parent ends."""
     # Awaited, not handled: the parent's threads end one by one, and each end would interrupt the handler of the last.
     signals = {signal.SIGTERM, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)

@@ -1,4 +1,4 @@
-"""Data sets of an mmdet config, found without building them: their files, classes and filters."""
+"""Files, classes and filters of the data sets of an mmdet config, which are not built for this."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class DetDataset:
     """One data set of an mmdet config, without wrappers such as RepeatDataset."""
 
     path: str  #: Path in the config, ``'train_dataloader.dataset.datasets[0]'``.
-    type: str  #: Name of its type.
+    type: str  #: Name of the data set's class.
     #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
     #: or ``''`` if the format of its files cannot be scanned.
     family: str
     root: str  #: ``data_root``.
     ann_file: str  #: Annotation file, joined with the root.
     images: str  #: Folder of the images (VOC: ``sub_data_root``), joined with the root.
-    class_names: Optional[List[str]]  #: ``metainfo.classes``, or the classes of the type.
+    class_names: Optional[List[str]]  #: ``metainfo.classes``, or else the class names of the data set's class.
     filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: ``filter_cfg`` of the config.
-    test_mode: bool = False  #: True if it filters nothing.
-    settings: Dict[str, Any] = field(default_factory=dict)  #: Its whole config.
-    masks: bool = False  #: True if its masks are used for training or evaluation.
-    cls: Any = None  #: Class of its type.
+    test_mode: bool = False  #: True if the data set does not filter samples.
+    settings: Dict[str, Any] = field(default_factory=dict)  #: Whole config of the data set.
+    masks: bool = False  #: True if masks are used for training or evaluation.
+    cls: Any = None  #: Class of the data set; ``None`` if it is not found.
 
 
 def scan_detection_config(
@@ -55,8 +55,8 @@ def scan_detection_config(
 ) -> LabelFacts:
     """Scan the annotation files of one split of an mmdet config.
 
-    The classes are those of the model's heads, or of the class list if the config has no model. ``masks`` reads masks
-    even if the config does not use them.
+    The classes are those of the model's heads, or of the class list if the config has no model. If ``masks`` is
+    true, masks are read even if the config does not use them.
 
     Returns:
         LabelFacts: Facts of all data sets of the split together.
@@ -87,7 +87,7 @@ def scan_detection_config(
     return facts
 
 
-#: Fields that describe how the data sets are read, not their content: the first value is kept.
+#: Fields about how data sets are read; when facts are merged, the first value is kept.
 _SETTINGS = (
     'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'config',
     'record_advice',
@@ -154,7 +154,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
 
 
 def _has_usual_images(cls: Any) -> bool:
-    """Return True if a framework's ``parse_data_info`` builds the paths of the images, not a user's."""
+    """Return True if the ``parse_data_info`` that builds image paths belongs to a framework, not to the user."""
     return cls is None or cls.parse_data_info.__module__.partition('.')[0] in SCOPES
 
 
@@ -195,7 +195,7 @@ def find_det_datasets(cfg: Any, split: str = 'train') -> List[DetDataset]:
 
 
 def _needs_masks(cfg: Any) -> bool:
-    """Return True if a loader of the config reads masks or a head predicts them."""
+    """Return True if a loader of the config reads masks, or a head predicts masks."""
     return any(
         part.get('with_mask') is True or isinstance(part.get('mask_head'), (dict, list))
         for key in ('model', *(f'{split}_dataloader' for split in SPLITS))
@@ -205,7 +205,7 @@ def _needs_masks(cfg: Any) -> bool:
 
 def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
     kind = settings.get('type', '')
-    name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
+    name = (kind or 'data set without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = find_class(kind, 'DATASETS', settings.get('_scope_', scope))
     family = _find_family(cls)
     root = str(settings.get('data_root') or '')
@@ -229,7 +229,7 @@ def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str)
 
 
 def _find_family(cls: Any) -> str:
-    """Return the format that a data set class reads; empty if unknown, or if the class finds its files differently."""
+    """Return the format that a data set class reads; empty if the format or the class's search for files is unknown."""
     if cls is None:
         return ''
     # Compare base names: a data set in the user's own file may derive from mmdet's.

@@ -44,7 +44,7 @@ def compare_with_loader(
     settings: MapSettings,
     root: Optional[str] = None,
 ) -> LoaderFacts:
-    """Load the annotations of every sample of a built data set, and compare their values with the scan's."""
+    """Load the annotations of every sample of a built data set, and compare their values with those of the scan."""
     from mmengine.dataset import Compose
     from mmseg.registry import TRANSFORMS
 
@@ -97,7 +97,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
 
 
 def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
-    """Build the annotation loader of a pipeline and the user's transforms before it; return [] without a loader.
+    """Build the annotation loader of a pipeline and the user's transforms before it, or return [] without a loader.
 
     The frameworks' own transforms before the loader change only the image, which is not decoded here.
     """
@@ -115,13 +115,13 @@ def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) 
 class SplitSet(NamedTuple):
     """One data set of a config, without its wrappers."""
 
-    name: str  #: Splits that use it, ``'val, test'``; numbered if a split joins several.
+    name: str  #: Splits that use the data set, such as ``'val, test'``; with a number if a split has several data sets.
     config: Mapping[str, Any]  #: Config of the data set.
-    pipeline: List[Mapping[str, Any]]  #: Its transforms, followed by those of its wrappers.
+    pipeline: List[Mapping[str, Any]]  #: Transforms of the data set, followed by those of its wrappers.
 
 
 def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
-    """Return the data sets of the splits without wrappers (concatenated, repeated, mixed), equal ones once."""
+    """Return the data sets of the splits, without wrappers (Concat, Repeat, mixing) and without duplicates."""
     found: List[SplitSet] = []
     for split in splits:
         loaders = config.get(f'{split}_dataloader')
@@ -143,7 +143,7 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
 def unwrap(
     path: str, dataset: Any, outer_pipeline: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
-    """Yield path, config and pipeline of each wrapped data set; pipelines of wrappers follow its own pipeline."""
+    """Yield path, config and pipeline of each wrapped data set; pipelines of wrappers follow the inner pipeline."""
     if isinstance(dataset, (list, tuple)):
         for number, one in enumerate(dataset):
             yield from unwrap(f'{path}[{number}]', one, outer_pipeline)
@@ -180,7 +180,7 @@ def _read_loading(pipeline: Sequence[Mapping[str, Any]]) -> Tuple[str, str, Pair
 class ConfigSource(MapSource):
     """Source of the label maps that the data set class of an mmseg config lists.
 
-    ``num_classes`` is that of the head; if it is ``None``, the class names of the data set are counted.
+    ``num_classes`` is the number of classes of the head, or ``None`` to use the number of class names of the data set.
 
     Raises:
         Exception: Raised by the data set's class if it does not find its files.

@@ -28,7 +28,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 from mmguard.errors import CannotRun
 from mmguard.formats.format import Mapper, Task, scan_here
 
-#: Chunks in flight per process: one running, one waiting.
+#: Maximum number of submitted chunks per process: one running, one waiting.
 _AHEAD = 2
 
 
@@ -41,13 +41,13 @@ def count_cores() -> int:
 
 
 def create_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return a mapper with this number of worker processes (default: one per core); 1 scans in this process."""
+    """Return a mapper with this number of worker processes (default: one per core); 1 means this process."""
     number = processes or count_cores()
     return scan_here if number == 1 else LocalProcesses(number)
 
 
 class LocalProcesses:
-    """Mapper that scans chunks of files in local processes, and reports a file that kills its process."""
+    """Mapper that scans chunks of files in local processes, and reports a file that crashes its process."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -79,7 +79,7 @@ def run_ahead(
 ) -> Iterator[Tuple[List[Any], Future]]:
     """Start chunks, at most ``ahead`` at once, and yield each chunk with its future when the future is done.
 
-    No more chunks are started when ``broken`` contains one that ``submit`` refused, or that the caller has added.
+    No chunk is started once ``broken`` contains a chunk that ``submit`` refused or that the caller has added.
     """
     waiting: Dict[Future, List[Any]] = {}
     try:
@@ -102,7 +102,7 @@ def run_ahead(
 
 
 def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
-    """Run a chunk again after a process died: in a process of its own, or file by file if that process dies, too.
+    """Run a chunk again after a crash: in a process of its own, or file by file if this process crashes, too.
 
     Files run one after the other: in a parallel pool, one crash would break the runs of other files, too.
     """
@@ -158,7 +158,7 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 def _initialize_worker() -> None:
-    """Make a worker process ignore Ctrl-C, share memory with its parent, and end with it."""
+    """Make a worker process ignore Ctrl-C, share memory with its parent, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it
     # Garbage collection would touch, and so copy, all memory shared by the fork.
     gc.freeze()
@@ -166,14 +166,14 @@ def _initialize_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process if its parent was killed; otherwise it would wait for files forever."""
+    """End this process if its parent was killed, because otherwise this process would wait for files forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait_for_one([parent.sentinel])
         os._exit(1)
 
 
-#: Chunks in flight. Executors do not report their number of workers; all chunks of a million names would take 1 GB.
+#: Maximum number of submitted chunks, since executors do not report their workers; a million files would take 1 GB.
 AHEAD = 64
 #: Seconds that a scheduler may take to answer.
 _PATIENCE = 30
@@ -182,8 +182,8 @@ _PATIENCE = 30
 class AnyExecutor:
     """Mapper that scans chunks of files in the workers of an executor, which the caller shuts down.
 
-    Chunks whose worker died are run again in a local process, file by file if that process dies, too. If the executor
-    starts no new workers, all remaining chunks run locally.
+    A chunk whose worker crashed is run again in a local process, or file by file if this process crashes, too. If the
+    executor starts no new workers, all remaining chunks run locally.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -200,9 +200,7 @@ class AnyExecutor:
             try:
                 result = future.result()
             except ModuleNotFoundError as error:
-                message = (
-                    f'a worker of the executor lacks a package: {error}. Install the packages of this machine there'
-                )
+                message = f'a worker of the executor lacks a package: {error}. Install it there, as on this machine'
                 raise CannotRun(message) from error
             except BrokenExecutor:
                 broken.append(chunk)
@@ -224,7 +222,7 @@ class AnyExecutor:
             yield from LocalProcesses(1)(source, settings)
 
     def _submit(self, chunk: List[Any], settings: Task) -> Future:
-        """Start a chunk in a worker; the first worker also checks that it sees a file that exists on this machine."""
+        """Start a chunk in a worker. The worker of the first chunk also checks that it finds a file of this machine."""
         path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
         self._looked_for = self._looked_for or path
         return self.executor.submit(_run_chunk, self.run, settings, chunk, path)
@@ -241,7 +239,7 @@ def _run_chunk(run: str, settings: Task, chunk: List[Any], path: str) -> Any:
 
 @contextmanager
 def connect_dask(address: Optional[str]) -> Iterator[Optional[Executor]]:
-    """Connect to a dask scheduler, and yield its executor; ``None`` without an address.
+    """Connect to a dask scheduler and yield its executor, or yield ``None`` if the address is ``None``.
 
     Raises:
         CannotRun: dask is missing, or no scheduler answers.

@@ -1,4 +1,4 @@
-"""Plan of a scan: the data sets of a config, or those detected in a target."""
+"""Plan of a scan: the data sets of a config, or the data sets that are detected in a target."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Plan:
     sources: List[Source]  #: The data sets.
     config: ConfigFacts  #: Facts about labels from the config or the command line.
     failed: List[str] = field(default_factory=list)  #: Data sets that could not be opened, with the reasons.
-    tree: Optional[ReadConfig] = None  #: The config, if the target is one.
+    tree: Optional[ReadConfig] = None  #: Config, if the target is a config.
     target: str = ''  #: Target as the user named it.
     options: ScanOptions = field(default_factory=ScanOptions)  #: Options of the user.
     format: Optional[Format] = None  #: Format of the target; ``None`` if it is a config.
 
     def find_source(self, name: str) -> Optional[Source]:
-        """Return the data set with a name; ``None`` if it does not exist."""
+        """Return the data set with this name, or ``None`` if it does not exist."""
         return next((source for source in self.sources if source.name == name), None)
 
 
@@ -105,7 +105,7 @@ def _plan_file(target: str, options: ScanOptions) -> Plan:
 
 
 def _plan_detr(target: str, options: ScanOptions) -> Plan:
-    """Plan the JSON files named by a YAML of RT-DETR, D-FINE or DEIM, with the labels that it assigns."""
+    """Plan a scan of the JSON files in a YAML of RT-DETR, D-FINE or DEIM, with the labels that the YAML assigns."""
     said = read_detr_yaml(target)
     options = replace(
         options,
@@ -194,7 +194,7 @@ def _plan_detection(config: ReadConfig, current: ReadConfig, options: ScanOption
 
 
 def _add_once(plan: Plan, source: LabelSet) -> None:
-    """Add a source that has files; if a planned source has the same files, only extend that source's name."""
+    """Add a source that has files; if a planned source has the same files, only append to the name of that source."""
     same = next((one for one in plan.sources if source.files and getattr(one, 'files', None) == source.files), None)
     if same is not None:
         same.name += f', {source.name}'

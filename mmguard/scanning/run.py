@@ -32,9 +32,9 @@ from mmguard.properties.builder import open_verifier
 from mmguard.scanning.plans import Plan, plan_again
 from mmguard.text import REPORT_ADVICE, describe_error
 
-#: Label files of more bytes than this are not corrected for a trial: it would take too long.
+#: Maximum number of bytes of all label files that are corrected to test an edit; more would take too long.
 LARGEST = 32 << 20
-#: Bytes that each file counts at least, because smaller files take as long.
+#: Minimum number of bytes that a file counts, because smaller files take as long.
 _LEAST = 4096
 
 
@@ -44,7 +44,7 @@ class SetResult(ScanResult):
 
     name: str = ''  #: Name of the source.
     findings: List[Finding] = field(default_factory=list)  #: Its findings, the most likely first.
-    notes: List[str] = field(default_factory=list)  #: Notes for the user on how it was scanned.
+    notes: List[str] = field(default_factory=list)  #: Notes for the user about this scan.
     known: Optional[Facts] = None  #: Facts that the findings are based on.
     #: Codes of findings that also apply to this data set, but are reported for another one.
     said_before: List[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ def run_plan(
 ) -> List[SetResult]:
     """Scan every data set of a plan.
 
-    ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of files done since then.
+    ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of further scanned files.
     """
     results: List[SetResult] = []
     for source in plan.sources:
@@ -91,7 +91,7 @@ def run_plan(
 
 
 def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True) -> None:
-    """Remove config edits that break the parts that they change; without ``verify``, mark edits as unverified."""
+    """Remove config edits that break the parts that they change; if ``verify`` is false, mark edits as not verified."""
     if plan.tree is not None:
         with open_verifier(plan.tree, plan.options.run_code, verify) as verifier:
             for result in results:
@@ -99,7 +99,7 @@ def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True
 
 
 def _diagnose(results: List[SetResult], plan: Plan) -> None:
-    """Diagnose each data set; findings of the config itself go to the first data set, clean data sets go last."""
+    """Diagnose each data set; report findings of the config itself for the first one, and sort clean ones last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     if plan.tree is None:
         _compare_files(results)

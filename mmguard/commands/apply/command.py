@@ -23,16 +23,16 @@ from mmguard.version import __version__
 if TYPE_CHECKING:
     from mmguard.formats.options import ScanOptions
 
-#: Part of the first line of the written file.
+#: Parts of the first line of the written config; ``{}`` is replaced by the codes of the edits.
 _GONE = 'with the edits for {}'
 _GUARDED = 'guarded against invalid labels'
 
 _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 -o, --out OUT  the file to write; its name must end with .py
---edit, --edits N  write edit [N] of `mmguard check CONFIG` (safe: all edits that ask no question), without guards; can
-  be repeated
---scan  take the numbers of the edits from `mmguard scan CONFIG`
+--edit, --edits N  write edit [N] of `mmguard check CONFIG`, or all edits that need no answer (N = safe), without
+  guards; can be repeated
+--scan  N is the number of an edit of `mmguard scan CONFIG` instead of `mmguard check CONFIG`
 """
 _WRITING = """\
 --guard  with --edit: add the guards, too
@@ -43,18 +43,18 @@ _WRITING = """\
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'apply',
-        help='write the guarded config (hook, guards in every pipeline, guarded losses), or the edits of check or scan',
-        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels '
-        'or GuardInstanceLabels in every pipeline, guarded losses, assigners that use ignored '
-        'instances. CONFIG itself is never changed; a config that is guarded already stays as it is. With --edit '
-        'it writes the edits that `mmguard check` (or `scan`) numbers instead, and checks the result; what an '
-        'edit touches (data sets, model, losses) is built and called before and after it, in a process without '
-        'network, for at most 20 s. A CONFIG in Python is executed.',
+        help='write a guarded config (hook, guards in every pipeline, guarded losses), or apply edits of check or scan',
+        description='Writes a config that inherits from CONFIG and adds the import, the hook, GuardSegLabels or '
+        'GuardInstanceLabels in every pipeline, guarded losses, and assigners that use ignored instances. CONFIG '
+        'itself is never changed; guards that it already has are kept. With --edit, numbered edits of `mmguard check` '
+        '(or `scan`) are written instead, and the result is checked. The parts that an edit changes (data sets, '
+        'model, losses) are built and called before and after the edit, in a process without network, for at most '
+        '20 s. A CONFIG in Python is executed.',
     )
     repeated = dict(action='append', default=[])
     add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)
     scanned = parser.add_argument_group(
-        'options of `mmguard scan`', 'With --scan: repeat the options of the scan, so that the numbers are the same.'
+        'options of `mmguard scan`', 'With --scan, repeat the options of the scan, so that edits have the same numbers.'
     )
     add_split(scanned)
     add_labels(scanned)
@@ -85,10 +85,10 @@ def apply(
     run_code: bool = False,
     verify: bool = False,
 ) -> int:
-    """Write the guarded config, or with ``guard=False`` only ``edits``: displayed numbers or ``'safe'``.
+    """Write a config with ``edits`` (displayed numbers, or ``'safe'``) and, if ``guard`` is true, with guards.
 
-    With ``verify``, edits and guards that break the program are not written. Numbers are those of a scan with the
-    options ``scanned``, or without these of a check. Return the exit code.
+    If ``verify`` is true, edits and guards that break the program are not written. Edits have the numbers of a scan
+    with the options ``scanned``, or of a check if ``scanned`` is ``None``. Return the exit code.
     """
     from mmguard.commands.spinner import Spinner
 
@@ -164,7 +164,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
 
 
 def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
-    """Diagnose the written config (and its labels, if they were scanned), and return a line with the findings."""
+    """Return a line that lists the findings in the written config, and in its labels if ``scanned`` is given."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

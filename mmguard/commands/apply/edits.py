@@ -1,4 +1,4 @@
-"""Edits of a config that `check` or `scan` offers, selected by their displayed numbers and applied."""
+"""Selection of the numbered edits that `check` or `scan` offers for a config, and their application."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def edit_tree(
     scanned: Optional[ScanOptions] = None,
     run_code: bool = False,
 ) -> EditedTree:
-    """Apply edits (numbers, or ``'safe'``) to a copy of a config tree, and check it with the rules and the verifier.
+    """Apply edits (numbers, or ``'safe'``) to a copy of a config tree, and check the copy with rules and verifier.
 
-    Several edits are first tried together. Numbers are those of a scan with the options ``scanned``, else of a check.
+    Edits that conflict are refused. Edits have the numbers of a scan with the options ``scanned``, or of a check if
+    ``scanned`` is ``None``.
     """
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
@@ -43,7 +44,7 @@ def edit_tree(
     chosen = [_find_offer(number, offers, source, scanned) for number in dict.fromkeys(numbers) if number != ALL_SAFE]
     against = explain_conflict(chosen)
     if against:
-        raise CannotRun(f'{against}; nothing was written. Apply one of them, then run `mmguard check` on the result')
+        raise CannotRun(f'{against}; nothing was written. Apply one, then run `mmguard check` on the result')
     done = EditedTree(tree, [], [], [])
     for offer in chosen:
         done = _apply_edit(done, offer, tree, verifier)
@@ -85,7 +86,7 @@ def _build_fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> EditedTree:
-    """Apply an edit that was offered for the tree ``found_in``; if it breaks the program, only record that."""
+    """Apply an edit offered for the tree ``found_in``. An edit that breaks the program is only recorded as broken."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, edited.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)
@@ -95,7 +96,7 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
     if not edit.files:  # a config for other files cannot be built before they are written
         verdicts += (verifier(ReadConfig(name_types(edited.tree)), ReadConfig(name_types(tree))),)
     if any(verdict.state == 'broken' for verdict in verdicts):
-        line = f'[{edit.number}] breaks what worked without it: {verdicts[-1].reason}'
+        line = f'[{edit.number}] breaks a config that worked before: {verdicts[-1].reason}'
         return edited._replace(left=[*edited.left, line], broken=(*edited.broken, edit.config))
     written = (f'{path} = {"(removed)" if value is REMOVED else shorten(value)}' for path, value in edit.config)
     line = f'{finding.code}: {", ".join(written)}'
@@ -105,14 +106,14 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
 
 
 def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the config paths of a finding that its rule still reports for an edited tree."""
+    """Return the config paths of a finding at which an edited tree still has a finding with the same code."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
 
 
 def _apply_all_safe(edited: EditedTree, verifier: Verifier) -> EditedTree:
-    """Apply safe edits one by one, because each may move the part of the config that the next one changes."""
+    """Apply safe edits one by one, because an edit may move the part of the config that the next edit changes."""
     while True:
         offers = _select_safe(_find_check_edits(ReadConfig(name_types(edited.tree))))
         safe = [offer for offer in offers if offer.edit.config not in edited.broken]
@@ -139,5 +140,5 @@ def _apply_safe_of_scan(
 
 
 def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding that has no question and does not change label files."""
+    """Return the first edit of each finding, among the edits that ask no question and do not change label files."""
     return select_first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

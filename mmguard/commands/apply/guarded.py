@@ -18,9 +18,9 @@ class EditedTree(NamedTuple):
     Attributes:
         tree (dict): The edited tree.
         changed, left (list[str]): Descriptions of the changed and the unchanged parts.
-        codes (list[str]): Codes of the findings that are gone.
+        codes (list[str]): Codes of the findings that the edits fix.
         verdicts (tuple): Verdict of the verifier on each edit.
-        broken (tuple): Changes that break the program.
+        broken (tuple): Changes that were not made because they break the program.
     """
 
     tree: Dict[str, Any]
@@ -32,7 +32,7 @@ class EditedTree(NamedTuple):
 
 
 def guard_config(cfg: Config) -> Config:
-    """Return a guarded copy of a config: write ``cfg = guard_config(cfg)`` before ``Runner.from_cfg(cfg)``.
+    """Return a guarded copy of a config. Write ``cfg = guard_config(cfg)`` before ``Runner.from_cfg(cfg)``.
 
     The copy has the hook, guards in every pipeline, and guarded losses. Assigners without support for ignored instances
     leave out instances with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded

@@ -1,4 +1,4 @@
-"""Config file of `mmguard apply`: inherits from the original if that loads the same, else has all settings."""
+"""Config file that `mmguard apply` writes: inherits from the original if possible, else repeats all settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GUARDED = 'guarded against invalid labels'
 
 
 def load(source: str, run_code: bool = False) -> Dict[str, Any]:
-    """Return the tree of a config: a file, or ``'mmseg::pidnet/....py'``."""
+    """Return the tree of a config, which is given as a file or as ``'mmseg::pidnet/....py'``."""
     return build_tree(load_config(source, run_code=run_code))
 
 
@@ -51,7 +51,7 @@ def list_bases(source: str, out: Path) -> List[Base]:
 
 
 def _list_shipped(name: str) -> List[Base]:
-    """Return the short name of a shipped config, then an expression for it that every mmengine can evaluate."""
+    """Return two bases for a shipped config: its short name, and an expression that every mmengine can evaluate."""
     return [name, Code(build_base_source(name))]
 
 
@@ -60,7 +60,7 @@ def build_config_text(
 ) -> str:
     """Return the text of a config for ``out``, after checking that it loads as ``tree``.
 
-    ``old`` is the loaded original; ``description`` describes the change, for the first line.
+    ``old`` is the tree of the original config, and ``description`` the change that the first line names.
     """
     for base in () if has_lazy_types(tree) else list_bases(source, out):
         text = _write_inheriting(base, old, tree, out, guards=_GUARDED in description)
@@ -88,7 +88,7 @@ def _write_inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out
         text = write_overlay(base, remove_scopes(old), remove_scopes(tree), guards)
         with _temporary_file(text, out) as path:
             return text if _is_same(load(str(path)), tree) else None
-    except Exception:  # if this base fails for any reason, try the next way; the last one reports
+    except Exception:  # the caller then tries the next base, or writes the config in full
         return None
 
 
@@ -129,9 +129,9 @@ def show_changes(source: str, changed: List[str], unchanged: List[str]) -> None:
 
 
 def describe_form(text: str) -> str:
-    """Describe if a config is written with ``_base_`` or in full."""
+    """Return ``'inherits: _base_ = ...'``, or why a config is written in full."""
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
-    return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'
+    return f'inherits: {base}' if base else 'in full: the original is a pure Python config, or cannot be inherited from'
 
 
 #: Names of ConfigDict's own attributes, which hide keys of the same name.
@@ -139,14 +139,14 @@ _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 
 _COMMENTS = {
     'custom_imports': '# Registers the guards.',
-    'custom_hooks': '# Reports what was skipped: in the log, in label_guard.jsonl.',
-    'model': '# Losses that no label can crash. All other arguments stay as they are.',
+    'custom_hooks': '# Reports skipped labels in the log and in label_guard.jsonl.',
+    'model': '# Losses that do not crash for any label; their other arguments are unchanged.',
 }
 _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def write_overlay(base: Base, old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """Return a config that inherits from ``base`` (loaded: ``old``) and sets only what ``new`` changes."""
+    """Return the text of a config that inherits from ``base`` (its tree is ``old``) and sets the changes in ``new``."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -170,13 +170,13 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Writer of new values as references to old values and to names already written, where they are equal."""
+    """Writer of new values, in which parts equal to old values or to written variables become references."""
 
     def __init__(self, names: List[Tuple[str, Any]]) -> None:
         self.named = names
 
     def merge(self, old: Any, new: Any, path: ConfigPath) -> Source:
-        """Return source code that mmengine merges into ``old`` with the result ``new``."""
+        """Return source code from which mmengine gets ``new`` when it merges the code into ``old``."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return self.write_whole(old, new, path)
         if all(key in new for key in old):
@@ -192,7 +192,7 @@ class _Difference:
         return self.write_whole(known, value, (*path, key))
 
     def write_whole(self, old: Any, new: Any, path: ConfigPath) -> Source:
-        """Write out ``new`` in full, with references to the parts that it shares with ``old``."""
+        """Return the source of the whole value ``new``, with references to parts that are equal in ``old``."""
         for name, value in self.named:
             if value == new:
                 return Code(name)
@@ -268,14 +268,14 @@ class Code(NamedTuple):
 
 
 class Items(NamedTuple):
-    """Bracketed source: ``opening``, parts separated by commas, ``closing``; a part is (prefix ``key=``, value)."""
+    """Source code in brackets. Each part is a pair of a prefix, such as ``'key='`` or ``''``, and a value."""
 
     opening: str
     parts: List[Tuple[str, Source]]
     closing: str
 
 
-#: The name of a config, or source that evaluates to it.
+#: Name of a base config, or source code that evaluates to such a name.
 Base = Union[str, Code]
 Source = Union[Code, Items]
 
@@ -303,7 +303,7 @@ def write_source(value: Any) -> Source:
 
 
 def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """Return the source ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name. ``first`` comes before the keys."""
+    """Return the source ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name; parts in ``first`` come first."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', write_source(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -316,7 +316,7 @@ def is_name(key: str) -> bool:
 
 
 def lay_out(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Return source code in lines indented by ``indent``; ``before`` columns of the first line are occupied."""
+    """Return source code in lines indented by ``indent`` spaces; the first line follows ``before`` columns of text."""
     line = join_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line
@@ -351,7 +351,7 @@ def write_statement(name: str, source: Source) -> str:
 
 
 def write_in_full(tree: Dict[str, Any]) -> str:
-    """Return a whole config, one statement per key; raise :class:`ValueError` for a key whose value has no source."""
+    """Return the text of a whole config, one statement per key; raise ``ValueError`` if a value has no source code."""
     lines = []
     for key, value in tree.items():
         try:

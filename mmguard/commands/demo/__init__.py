@@ -1,3 +1,3 @@
-"""``mmguard demo``: a training that one bad label ends, and the same training guarded, which survives."""
+"""``mmguard demo``: a training that crashes at an invalid label, and the same training with guards, which does not."""
 
 from mmguard.commands.demo.command import add_to as add_to

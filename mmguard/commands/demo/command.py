@@ -23,10 +23,10 @@ from mmguard.files.regular import write_whole
 _ARGUMENTS = """\
 --out DIR  folder to write to; default: %(default)s
 --iters N  iterations of the guarded training; default: 20
---data  only write the data set and stock.py, to try commands on
+--data  only write the data set and stock.py, without any training
 """
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
-#: File that marks a folder created by the demo, which the next demo may empty.
+#: File that marks a folder as created by the demo, so that the next demo may empty the folder.
 MARK_FILE = '.mmguard_demo'
 
 SMALL_CONFIG = """\
@@ -64,7 +64,7 @@ log_processor = dict(window_size=1)  # no averages over iterations
 default_hooks = dict(logger=dict(interval=1), checkpoint=None)
 env_cfg = dict(cudnn_benchmark=False)
 """
-#: A message of the guard in mmengine's log, with its continuation lines; or an iteration, and its loss.
+#: Either a message of the guard in mmengine's log, with its continuation lines, or an iteration with its loss.
 _SAID = re.compile(r' - (guard: .*(?:\n(?!\d\d/\d\d ).*)*)|Iter\(train\) +\[ *(\d+/\d+)\].* loss: (\S+)')
 _SCAN_CODE = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 
@@ -72,10 +72,10 @@ _SCAN_CODE = 'from mmguard.cli import main\nsys.exit(main(sys.argv[1:]))\n'
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'demo',
-        help='watch a bad label end a stock training, and the guarded one survive it',
-        description='Draws a small Cityscapes with invalid labels in it, shows how stock PIDNet-S of MMSegmentation '
-        'dies on them and how the guarded one trains on, and finds them with `mmguard scan`, which draws them. '
-        'Takes about a minute on two CPU cores.',
+        help='watch an invalid label crash a stock training, and the same training with guards run to its end',
+        description='Draws a small Cityscapes data set with invalid labels. Stock PIDNet-S of MMSegmentation crashes '
+        'at these labels; PIDNet-S with guards trains to the end. `mmguard scan` then finds and draws the invalid '
+        'labels. Takes about a minute on two CPU cores.',
     )
     out, iters = dict(type=Path, default=Path('mmguard_demo')), dict(type=positive, default=20)
     add_arguments(parser, _ARGUMENTS, out=out, iters=iters)
@@ -106,7 +106,7 @@ def _check_frameworks() -> None:
 
 
 def empty_folder(folder: Path) -> None:
-    """Empty the demo's folder, or create it; refuse a file, and a folder with files not made by the demo."""
+    """Empty or create the demo's folder. Refuse a file, and a folder with files that the demo did not make."""
     is_ours = (folder / MARK_FILE).is_file()
     if folder.exists() and not is_ours and (not folder.is_dir() or any(folder.iterdir())):
         raise CannotRun(f'{folder} is a file, or holds files that the demo did not make: give another with --out')
@@ -121,7 +121,7 @@ def empty_folder(folder: Path) -> None:
 
 
 def run_demo(folder: Path, iters: int, only_data: bool) -> None:
-    """Run the demo, or only write its data and the stock config.
+    """Run the demo; if ``only_data`` is true, only write its data set and the stock config.
 
     Raises:
         CannotRun: A training or the scan did not end as expected.
@@ -150,12 +150,12 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
     code, output = train_in_child('stock', folder)
     console.print('\n'.join(f'  | {line}' for line in output.splitlines()[-7:]), style='dim')
     if code == 0:
-        raise CannotRun('the stock training survived: it should have died on the planted labels (runs/stock.txt)')
+        raise CannotRun('the stock training did not crash at the planted invalid labels (see runs/stock.txt)')
     if not re.search('CUDA error: device-side assert|is out of bounds', output):
         raise CannotRun(f'stock.py ended with code {code}, but not because of a label (runs/stock.txt)')
     console.print(
-        'It dies: a label was looked up among the 19 classes. On a GPU this is `CUDA error: device-side assert '
-        'triggered`: it names neither value nor file, and the process is unusable afterwards.',
+        'It crashes: a label is out of range for the 19 classes. On a GPU the message is `CUDA error: device-side '
+        'assert triggered`. It names neither value nor file, and the process is unusable afterwards.',
         style='bold red',
     )
     console.print(f'\n3/4  The same training with mmguard: {iters} iterations', style='bold cyan')

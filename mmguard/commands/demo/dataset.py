@@ -13,11 +13,11 @@ from mmguard.files.regular import write_whole
 NUM_CLASSES, SIZE = 19, (512, 256)  # width, height
 ROAD, SIDEWALK, BUILDING, TREE, TERRAIN, SKY = 0, 1, 2, 8, 9, 10
 PERSON, RIDER, CAR, BICYCLE, IGNORED = 11, 12, 13, 18, 255
-#: Train id -> raw Cityscapes id of moving objects, as in an export that translated only the rest.
+#: {train id: raw Cityscapes id} of moving objects, as if an export had converted only static classes to train ids.
 RAW_IDS = {PERSON: 24, RIDER: 25, CAR: 26, BICYCLE: 33}
-#: A meaningless value, as if from a mistake in an annotation tool.
+#: An invalid value, as if from a mistake in an annotation tool.
 SLIP = 200
-#: City -> fault of each of its training images ('' = none).
+#: {city: fault of each training image}: ``'raw'`` (raw ids), ``'slip'`` (a stroke of ``SLIP``), or ``''`` (none).
 TRAIN: Dict[str, Tuple[str, ...]] = {
     'aachen': ('', '', 'raw', '', 'slip', '', ''),
     'bremen': ('', '', '', 'raw', '', '', ''),
@@ -27,7 +27,7 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 Span = Tuple[float, float]
 DARK, GLASS, WOOD, HAZE = (26, 25, 26), (74, 62, 54), (44, 56, 70), np.array((205, 196, 188), float)  # BGR
 _BODY = ((-0.16, 0.16, 0.2, 1, DARK, False), (-0.23, 0.23, 0.8, 1.6, None, True), (-0.1, 0.1, 1.54, 1.82, WOOD, True))
-#: Label -> parts of the thing: left, right, low, high in meters, color (``None``: one per thing), True if it is round.
+#: {label: parts of an object}: left, right, low, high in meters, color (``None`` for a random one), True if round.
 THINGS: Dict[int, Tuple[Tuple[float, float, float, float, Any, bool], ...]] = {
     TREE: ((-0.14, 0.14, 0, 2.6, WOOD, False), (-1.2, 1.2, 2.2, 4.6, (46, 92, 70), True)),
     CAR: (
@@ -93,7 +93,7 @@ def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndar
 
 
 def write_dataset(root: Path) -> Dict[str, Dict[int, int]]:
-    """Draw and write the data set, below ``leftImg8bit/`` and ``gtFine/`` of the data root.
+    """Draw the data set, and write it to the folders ``leftImg8bit`` and ``gtFine`` of the data root.
 
     Return {label file: {invalid value: pixels}}, with an empty dict for a file without invalid values.
     """

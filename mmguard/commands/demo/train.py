@@ -11,7 +11,7 @@ from typing import Tuple
 
 from mmguard.commands.child import build_python_command
 
-#: Code of the child. It sets the encoding of its output, because it runs without PYTHONIOENCODING.
+#: Code of the child process, which sets the encoding of its output because ``python -I`` ignores PYTHONIOENCODING.
 _CHILD_CODE = """
 for stream in (sys.stdout, sys.stderr):
     stream.reconfigure(encoding='utf-8', errors='replace', line_buffering=True)
@@ -34,7 +34,7 @@ def main(config: str, work_dir: str = 'work_dirs') -> None:
 
 
 def train_in_child(stem: str, folder: Path) -> Tuple[int, str]:
-    """Train with ``<stem>.py`` in a child process, in ``runs/<stem>``.
+    """Train with ``<stem>.py`` in a child process, with the work directory ``runs/<stem>``.
 
     Return the exit code and the output, which is also in ``runs/<stem>.txt``.
     """

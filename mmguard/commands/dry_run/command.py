@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
---samples N  samples of each data set; default: %(default)s
+--samples N  number of samples per data set; default: %(default)s
 --only NAME  test only these properties
 --no-data  read no data: test on made-up images only
 --seconds N  time limit for all properties together; default: %(default)s
@@ -32,12 +32,12 @@ def add_to(commands: Any) -> None:
     listed = '; '.join(f'{name} ({one.summary})' for name, one in PROPERTIES.items())
     parser = commands.add_parser(
         'dry-run',
-        help='run the first batches of a training and a validation, then test what a run does not show',
+        help='run the first batches of a training and a validation, then test properties that a run does not show',
         description='Builds the training of a config of MMSegmentation or MMDetection in a process of its own, without '
-        'network, runs the first batches of your loader and the first images of your validation, then tests, on your '
+        'network. Runs the first batches of your loader and the first images of your validation. Then tests, on your '
         f'data and on small made-up images: {listed}. Pretrained weights that are not on this disk are left out, '
-        'SyncBN becomes BN, nothing is written into the work_dir. A CONFIG in Python is executed. '
-        'Exit code: 1 something is broken, 2 something could not run, 0 else.',
+        'SyncBN becomes BN, and nothing is written into the work_dir. A CONFIG in Python is executed. '
+        'Exit code: 1 if a property is broken, else 2 if a property could not run, else 0.',
     )
     samples, seconds = dict(type=positive, default=8), dict(type=positive, default=120)
     only = dict(nargs='+', choices=list(PROPERTIES), default=[])
@@ -78,9 +78,9 @@ def run(args: argparse.Namespace) -> int:
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
 ) -> Iterator[PropertyRecord]:
-    """Yield the result of each property of a config, as soon as it is tested; last what `mmguard check` finds.
+    """Yield the result of each property of a config as soon as it is tested, then the findings of `mmguard check`.
 
-    With ``samples=0`` no data are read, and properties of data are skipped unless ``only`` names them.
+    If ``samples`` is 0, no data are read, and properties of data are skipped unless ``only`` names them.
     """
     from mmguard.config.read import check_may_build, read_config
     from mmguard.errors import CannotRun
@@ -101,5 +101,5 @@ def check_program(
     findings = [] if only else diagnose(config=read, rules=[one for one in select_rules() if 'config' in one.looks_at])
     found = [note(one.code, str(one.title), dict(code=one.code)) for one in findings if one.severity != INFO]
     if found:
-        summary = 'the config, as `mmguard check` reads it'
+        summary = 'findings of `mmguard check` in the config'
         yield PropertyRecord('check', summary, 'note', found, 0.0, f'`mmguard check {config}` shows what to write.')

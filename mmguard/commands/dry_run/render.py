@@ -13,17 +13,17 @@ from mmguard.text import quantity, visible
 from mmguard.version import __version__
 
 _STYLES = {'broken': 'bold red', 'not run': 'bold yellow', 'ran': 'bold green', 'note': 'dim'}
-#: Maximum number of lines for one property and outcome, and of parts that are named in a line.
+#: Maximum number of lines per property and outcome, and of names of parts per line.
 _SHOWN, _NAMED = 8, 4
-#: Faults that a dry run cannot see.
+#: Faults that a dry run cannot detect.
 BLIND_SPOTS = (
     'left/right flips of content, permuted validation files, BGR in training only, augmentations that depend on '
-    'content, faults in eval mode only, several GPUs, worker processes'
+    'content, faults only in eval mode, with several GPUs or in worker processes'
 )
 
 
 def show(console: Any, records: Sequence[PropertyRecord], seconds: float) -> None:
-    """Print the results by outcome, the worst first, then their counts and what a dry run cannot see."""
+    """Print the results grouped by outcome, the worst first, then the counts of outcomes and ``BLIND_SPOTS``."""
     for outcome in OUTCOMES:
         for record in records if outcome != 'not run' else ():
             lines = [f'{record.name}: {line}' for line in _group(record, outcome)]
@@ -47,7 +47,7 @@ def _print(console: Any, outcome: str, lines: Sequence[str]) -> None:
 
 
 def _group(record: PropertyRecord, outcome: str) -> Iterator[str]:
-    """Yield one line per evidence text, with the names of the parts that it is about."""
+    """Yield one line per distinct evidence text, with the names of all parts that have this evidence."""
     groups: Dict[str, List[str]] = {}
     for result in record.results:
         if result.outcome == outcome:
@@ -91,7 +91,7 @@ def build_findings(records: Sequence[PropertyRecord]) -> List[Finding]:
 
 
 def as_text(records: Sequence[PropertyRecord], seconds: float) -> str:
-    """Return the results as the command prints them."""
+    """Return the text that `mmguard dry-run` prints for the results."""
     lines = io.StringIO()
     show(Console(file=lines), records, seconds)
     return lines.getvalue()

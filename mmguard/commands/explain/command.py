@@ -35,7 +35,7 @@ _UNLABELED_QUESTION = (
 _CODE = re.compile(r'[A-Za-z]{2,8}\d{1,5}')
 
 _ARGUMENTS = f"""\
-what WHAT  train.log, a run folder, - for standard input; an error message; or MG102
+what WHAT  a log file, a run folder, - for standard input, an error message, or a code such as MG102
 --config CONFIG  check this config and its labels, too; a config in Python is executed
 {RUN_CODE}--data TARGET  scan these labels, too: a TARGET of `mmguard scan`
 --num-classes N  with --data: valid labels are 0..N-1
@@ -51,13 +51,12 @@ def add_to(commands: Any) -> None:
         'explain',
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description=(
-            'Reads a traceback, a log, the folder of a run, or a message, names the error, and says what it means '
-            'and what its causes are, the most likely first. With --config or --data it checks which of them '
-            'applies. For a code it prints what the code means: codes MG1xx are about labels, MG2xx about a '
-            'config, MG3xx about a run or its log, MG4xx about an error. Without WHAT: all codes, one line each. '
-            'Exit code: 0 for a code, or if the log has neither an error nor a sign of one, or only ends early; 1 '
-            'if it has an error or a sign, or config or labels have an error; 2 for an unknown code, or if '
-            'nothing can be read.'
+            'Reads a traceback, a log, the folder of a run, or a message. Prints the error, its meaning and its '
+            'causes, the most likely first. With --config or --data, it checks which causes apply. For a code, it '
+            'prints the meaning of the code: MG1xx are about labels, MG2xx about a config, MG3xx about a run or its '
+            'log, MG4xx about an error. Without WHAT, it lists all codes. Exit code: 0 for a code, or if the log has '
+            'neither an error nor a sign of an error, or only ends early; 1 if the log has an error or a sign, or '
+            'if config or labels have an error; 2 for an unknown code, or if nothing can be read.'
         ),
     )
     settings = dict(num_classes=positive, ignore_index=label, framework=list(FRAMEWORKS), what=dict(nargs='?'))
@@ -104,7 +103,7 @@ def _explain_code(what: str) -> int:
         print(format_signature(signed[0]))
         return CLEAN
     if code in RETIRED:
-        print(translate('{code} is retired: mmguard no longer looks for this.', code=code))
+        print(translate('{code} is retired: mmguard no longer reports this code.', code=code))
         return CLEAN
     if not _CODE.fullmatch(what):
         raise CannotRun(f'{what}: not a file, a folder, a code such as MG102, or a known error message')
@@ -156,7 +155,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
-    """Return the read log, the explanation of its end, findings in config and labels, and failures to read these."""
+    """Return the log, its explanation (``None`` without an error), the findings in config and labels, and failures."""
     from mmguard.commands.explain.explanation import explain
     from mmguard.commands.explain.facts import collect_findings
     from mmguard.commands.explain.reader import Reader
@@ -179,7 +178,7 @@ def describe_no_error(log: Reader, name: str, findings: Sequence[Finding] = (), 
     lines = quantity(log.lines, 'line')
     rows = [
         *build_found_rows(findings),
-        Message('{name}: no error that ended a training in {lines}', name=name, lines=lines),
+        Message('{name}: {lines} without an error that ended a training', name=name, lines=lines),
     ]
     rows.append(Message('if training crashed, pass the whole traceback. Searched for: {signs}', signs=_list_signs()))
     if not log.scores.values:
@@ -203,7 +202,7 @@ def describe(
     width: int = 100,
     verbose: bool = False,
 ) -> str:
-    """Return the output of the command: the explanation, or without an error the signs that were searched for."""
+    """Return the output of the command: the explanation, or if no error was found, the signs that were searched for."""
     from mmguard.commands.explain.render import as_text
 
     if found is None:
@@ -220,7 +219,7 @@ def _list_signs() -> str:
 
 
 def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
-    """Return the content of a log, a run folder or a text with several lines, in pieces, and its name."""
+    """Return the content of a log, a run folder or a text of several lines, as pieces of bytes, and its name."""
     if '\n' in log:
         return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):
@@ -231,7 +230,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return the content of a log in pieces, its name, and the path of the config next to it, which is not run."""
+    """Return a log in pieces, its name, and the path of the config next to the log (``None`` if not found)."""
     from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':

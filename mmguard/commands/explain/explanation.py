@@ -16,37 +16,37 @@ from mmguard.facts.run import find_missing_ranks, find_unused
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.signatures import FOLLOWS, OPEN, RAISED, Cause, Signature, choose, read_signatures
 
-#: A text with at most this many lines is the message itself, not a log to search for one.
+#: A text with at most this many lines may be a pasted error message instead of a log.
 _FEW_LINES = 40
 _LONGEST = 8000
-#: Maximum number of errors that are searched for reports of ranks about each other.
+#: Maximum number of errors that are searched for missing ranks and unused parameters.
 _RANKS = 256
 #: Number of characters of error, traceback and facts that are searched for the patterns of causes.
 _SEARCHED = 1 << 17
-#: Traceback of MMDetection 2.x and MMSegmentation 0.x, which cannot train with a config for MMEngine.
+#: Pattern in tracebacks of MMDetection 2.x and MMSegmentation 0.x, which are incompatible with configs for MMEngine.
 _OLD_PROGRAM = r'mmcv[/\\.](?:runner|parallel)\b'
-#: Findings that raise an error of their own, and so do not explain a different one: a config for another version of
-#: the framework, files that are missing or unreadable, class weights of the wrong length.
+#: Findings that raise their own error, and so do not explain any other error: a config for another version of the
+#: framework, files that are missing or unreadable, class weights of the wrong length.
 _WITH_OWN_ERROR = ('MG227', 'MG129', 'MG132', 'MG150', 'MG169', 'MG207', 'MG214')
 
-#: Cause for an error of the scan or the config whose code no cause lists.
-_UNFORESEEN = Cause('unforeseen', 'An error in labels or config that is not among the known causes of this message.')
+#: Cause that is shown for an error found by `scan` or `check` if no other cause lists the code of this error.
+_UNFORESEEN = Cause('unforeseen', 'The labels or the config have an error that is not a known cause of this message.')
 #: Degrees of evidence for a cause.
 CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
-#: An error, the most informative exception of its chain, and its signature.
+#: (error of a log, most informative exception of its chain, signature of this exception or ``None``).
 JudgedError = Tuple[LogError, LoggedException, Optional[Signature]]
 
 
 class RankedCause(NamedTuple):
-    """A cause, with ``standing``: confirmed by findings, supported by a line of the log, or possible."""
+    """Cause; ``standing`` is ``'confirmed'`` (by findings), ``'supported'`` (by a log line) or ``'possible'``."""
 
     cause: Cause
     standing: str
     findings: Tuple[Finding, ...] = ()
     evidence: Optional[Piece] = None
-    is_in_context: bool = False  #: The log matches ``Cause.context``, where the cause is more frequent.
+    is_in_context: bool = False  #: True if the log matches ``Cause.context``, where the cause is frequent.
     advice: str = ''  #: Advice for the framework of the log.
 
 
@@ -54,8 +54,8 @@ class OutsideFacts(NamedTuple):
     """Facts about config and labels, which are not in the log."""
 
     findings: Tuple[Finding, ...] = ()  #: Findings of `check` and `scan`, the most severe first.
-    codes: FrozenSet[str] = frozenset()  #: Codes of all findings, also of those too weak to confirm a cause.
-    #: ``'config'`` if it was checked; ``'files'`` if all labels of the task were read, and the valid ones are known.
+    codes: FrozenSet[str] = frozenset()  #: Codes of all findings, even if too weak to confirm a cause.
+    #: ``'config'`` if the config was checked; ``'files'`` if all labels were read and the valid labels are known.
     read: FrozenSet[str] = frozenset()
     num_classes: Optional[int] = None  #: ``--num-classes``.
 
@@ -70,46 +70,46 @@ class Explanation:
 
     trouble: LogError  #: The original error.
     raised: LoggedException  #: The most informative exception of its chain.
-    signature: Optional[Signature] = None  #: ``None``: unknown.
+    signature: Optional[Signature] = None  #: ``None`` if the error is unknown.
     causes: List[RankedCause] = field(default_factory=list)  #: Ranked causes, without the refuted ones.
-    others: List[JudgedError] = field(default_factory=list)  #: Further errors of the log: consequences, or later ones.
+    others: List[JudgedError] = field(default_factory=list)  #: Other errors: consequences, or later errors.
     more: List[Finding] = field(default_factory=list)  #: Errors of `check` and `scan` in addition to the causes.
     refuted: List[Cause] = field(default_factory=list)  #: Causes ruled out by the log, or by config and labels.
     framework: str = ''  #: Framework that trains; empty if unknown.
     task: str = ''  #: Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown.
-    late: Optional[LoggedException] = None  #: For a kernel's assert, the exception that reports it at another line.
-    ranks: List[str] = field(default_factory=list)  #: Ranks missing from a collective, parameters without a gradient.
+    late: Optional[LoggedException] = None  #: Exception that reports a failed kernel, at a later line.
+    ranks: List[str] = field(default_factory=list)  #: Lines about missing ranks and unused parameters.
 
     @property
     def is_open(self) -> bool:
-        """True if the log may not show an error: if it ends early, the training may still be running."""
+        """True if the log only ends early, and the training may still be running."""
         return self.signature is not None and self.signature.stage == OPEN
 
     @property
     def is_asynchronous(self) -> bool:
-        """True if Python does not show the line that failed."""
+        """True if the error was reported asynchronously, so that the traceback may not show the line that failed."""
         said = f'{self.raised.text} {self.late.text if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
 
     @property
     def command(self) -> str:
-        """Command that decides between causes, for the framework in the log."""
+        """Command that shows which cause applies, for the framework in the log; empty if the error is unknown."""
         return choose(self.signature.command, self.framework) if self.signature else ''
 
     @property
     def place(self) -> Optional[Frame]:
-        """Innermost line of the traceback; ``None`` without one."""
+        """Innermost frame of the traceback, or ``None`` if the log has no traceback."""
         frames = (self.late or self.raised).frames
         return frames[-1] if frames else None
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """Innermost line of the traceback in the user's own files, or ``None``."""
+        """Innermost frame of the traceback in the user's own files, or ``None``."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property
     def kernel(self) -> str:
-        """Kernel and failed assertion on one line; empty if no kernel failed."""
+        """CUDA kernel and its failed assertion in one line; empty if no kernel failed."""
         found = re.search(r'([\w-]{1,100}\.cu):(\d{1,9})(?::\s*(?:void )?([^:\[(]{0,160}))?', self.raised.message)
         asserted = re.search(r'Assertion\s?[`\'"]?(.{1,400}?)[`\'"]? failed', self.raised.message)
         if not found or not asserted:
@@ -119,13 +119,13 @@ class Explanation:
 
 
 def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFacts] = None) -> Optional[Explanation]:
-    """Explain pieces of a log, text or bytes, of any size; return ``None`` if nothing shows an error."""
+    """Explain a log that is passed as pieces of text or bytes; return ``None`` if the log shows no error."""
     pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
     return explain(Reader().read(pieces), outside)
 
 
 def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Return an explanation of what ended a training, or of a sign that it does not learn; ``None`` without either.
+    """Explain the error that ended a training, or a sign that the model does not learn; ``None`` without either.
 
     ``names`` are paths that may name a framework.
     """
@@ -163,7 +163,7 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
 
 
 def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
-    """Return True if labels or config may cause an error, and neither the log nor a finding explains it already."""
+    """Return True if labels or config may cause an error that neither the log nor a finding explains already."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
         first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
@@ -209,7 +209,7 @@ def _is_remark(one: RankedCause) -> bool:
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
-    """Return a cause with its evidence; ``None`` if the cause is refuted. The log counts more than findings."""
+    """Return a cause with its evidence, or ``None`` if the cause is refuted; the log outweighs findings."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in outside.findings)
@@ -228,7 +228,7 @@ def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optiona
 
 
 class SearchText:
-    """Text of several pieces of a log, which finds the piece that a pattern matches."""
+    """Joined text of several pieces of a log, with a search for the piece that a pattern matches."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = pieces
@@ -236,7 +236,7 @@ class SearchText:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the piece in which a pattern matches (or its last group, if the match is empty); else ``None``."""
+        """Return the piece in which the match of a pattern (or if it is empty, its last group) begins, or ``None``."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -249,7 +249,7 @@ class SearchText:
 
 
 def find_signature(exception: LoggedException) -> Optional[Signature]:
-    """Return the first signature that an exception, or a line, matches; ``None`` if none does."""
+    """Return the first signature that matches an exception or a line, or ``None`` if no signature matches."""
     said = exception.text[:_LONGEST]
     for signature in read_signatures():
         fits = _compile(signature.pattern).search(said) is not None
@@ -259,7 +259,7 @@ def find_signature(exception: LoggedException) -> Optional[Signature]:
 
 
 def _judge(log: Reader) -> List[JudgedError]:
-    """Return the errors of a log with their signatures; without errors, a pasted message, or else the signs."""
+    """Return the errors of a log with their signatures. Without errors, return a pasted message, or else the signs."""
     troubles = [
         trouble
         for trouble in log.troubles
@@ -277,7 +277,7 @@ def _judge(log: Reader) -> List[JudgedError]:
 
 
 def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signature]]:
-    """Return the most informative exception of a chain: the first whose signature is not a mere consequence."""
+    """Return the exception of a chain whose signature has the lowest stage (causes before consequences)."""
     chain = [raised for raised in error.chain if raised.kind or raised.message]
     # The message of a worker is that of the original error, which comes first or next.
     chain = [raised for raised in chain if not re.match(r'Caught \w+ in ', raised.message)] or chain
@@ -289,7 +289,7 @@ def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signat
 
 
 def _find_in_few_lines(lines: Sequence[str]) -> Optional[LogError]:
-    """Return the error in a few pasted lines without a traceback; ``None`` if not found."""
+    """Return the error in a few pasted lines without a traceback, or ``None`` if the error is not known."""
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
@@ -313,7 +313,7 @@ def _get_stage(exception: LoggedException, signature: Optional[Signature]) -> fl
 
 
 def _rank_error(log: Reader, error: LogError) -> int:
-    """Return 0 for an error of the rank that torchrun names as the first to fail, or without such a rank; else 1."""
+    """Return 1 for an error of a rank that did not fail first according to torchrun, else 0."""
     return 0 if not log.first_rank or not error.rank or error.rank == log.first_rank else 1
 
 

@@ -16,17 +16,17 @@ from mmguard.formats.options import ScanOptions
 from mmguard.labels.numbering import FRAMEWORKS, IDS
 from mmguard.text import describe_error
 
-#: Finding that a config is for an old generation of a framework, whose keys other rules do not read.
+#: Code of the finding that a config is for an old version of a framework, whose keys other rules do not read.
 _OLD_CONFIG = 'MG227'
-#: Finding that category ids may be trained as labels, if the framework is unknown.
+#: Code of the finding that category ids may be trained as labels, if the framework is unknown.
 _PERHAPS_IDS = 'MG138'
-#: Findings about masks, which are read only on request.
+#: Codes of findings about masks, which are read only on request.
 _MASKS = frozenset(['MG179', 'MG395', 'MG396', 'MG397', 'MG398'])
-#: Finding that few cases have a class.
+#: Code of the finding that few cases have a class.
 _RARE_CLASS = 'MG197'
-#: Finding that files cannot be read, so that their labels are unknown.
+#: Code of the finding that files cannot be read, so that their labels are unknown.
 _UNREADABLE = 'MG132'
-#: Task that an error shows -> kinds of labels that it cannot be due to.
+#: {task of a training: kinds of labels that cannot cause its error}.
 _OTHER_KINDS = {'boxes': ('pixels', 'voxels'), 'segmentation': ('instances',)}
 
 
@@ -39,8 +39,8 @@ def collect_findings(
 ) -> Tuple[OutsideFacts, List[str]]:
     """Return the findings of `check` for a config and of `scan` for ``data`` (or the config's labels), and failures.
 
-    The explained error decides how a COCO JSON is scanned: with which framework, and if ids are labels. Remarks are
-    dropped, except for those about ``nan_classes`` (classes without a score in the log) and about ids as labels.
+    The explained error determines the framework with which a COCO JSON is scanned, and if category ids are labels.
+    Remarks are dropped, except about ``nan_classes`` (classes without a score in the log) and about ids as labels.
     """
     findings: List[Finding] = []
     problems: List[str] = []
@@ -101,7 +101,7 @@ class _ScanOutcome(NamedTuple):
 
 
 def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanation]) -> _ScanOutcome:
-    """Scan a target; for a COCO JSON with the framework, masks and label numbering that the error implies."""
+    """Scan a target. A COCO JSON is scanned with the framework, masks and label numbering that the error implies."""
     task = explanation.task if explanation is not None else ''
     if not target.endswith('.json') or explanation is None or explanation.signature is None:
         return _scan(target, options, task)

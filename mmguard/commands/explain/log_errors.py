@@ -12,7 +12,7 @@ from mmguard.text import hide_credentials
 
 
 class Piece(NamedTuple):
-    """Part of a log: its line number, the quoted text, and the text for patterns (different for a derived fact)."""
+    """Part of a log: line number, text that is quoted, and text that patterns search (differs for a derived fact)."""
 
     line: int
     text: str
@@ -20,7 +20,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A traceback entry, with its line number and text in the log, and its line of code."""
+    """Entry of a traceback; ``line``, ``text`` and ``code_line`` give its place and text in the log."""
 
     file: str
     number: int
@@ -35,13 +35,13 @@ class Frame(NamedTuple):
 
     @property
     def is_installed(self) -> bool:
-        """True if the line is in an installed package or in Python itself."""
+        """True if the file belongs to an installed package or to Python itself."""
         return bool(re.search(r'site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|<string>', self.file))
 
 
 @dataclass
 class LoggedException:
-    """One exception: its type, message, traceback (the innermost frame last), and its message's lines with numbers."""
+    """Exception in a log: type, message, frames (the innermost last), and the numbered lines of the message."""
 
     kind: str = ''
     message: str = ''
@@ -50,7 +50,7 @@ class LoggedException:
 
     @property
     def text(self) -> str:
-        """Type and message, in which signatures are searched; for a failed assertion also its condition."""
+        """Type and message, which the patterns of signatures search; also the condition of a failed assertion."""
         asserted = self.frames[-1].code if self.frames and self.kind == 'AssertionError' else ''
         said = f'{self.kind}: {self.message or asserted}' if self.kind else self.message
         return f'{said}\n{asserted}' if asserted and self.message else said
@@ -76,13 +76,13 @@ class LoggedException:
 class LogError:
     """Error in a log: a chain of exceptions, or a single line."""
 
-    line: int  #: Its first line, from 1.
+    line: int  #: Number of the error's first line, counted from 1.
     rank: str = ''  #: Rank of the process; empty if unknown.
-    #: From the first exception to the one shown last. A line that is not an exception is an entry without a type.
+    #: Exceptions in the order of the log. A line that is not an exception is an entry with an empty ``kind``.
     chain: List[LoggedException] = field(default_factory=list)
-    times: int = 1  #: Number of times that it was reported.
-    is_harmless: bool = False  #: True if Python ignored it itself.
-    before: List[Tuple[int, str]] = field(default_factory=list)  #: The lines before it, with their numbers.
+    times: int = 1  #: Number of times that the error was reported.
+    is_harmless: bool = False  #: True if Python itself ignored the error.
+    before: List[Tuple[int, str]] = field(default_factory=list)  #: Numbered lines before the error.
 
 
 #: Maximum number of bytes read per line; the relevant part of an error is shorter.
@@ -98,7 +98,7 @@ _DATED = re.compile(
 
 
 class OutputLine(NamedTuple):
-    """A line as a program wrote it, without the prefixes of its rank and logger."""
+    """Line of a program's output, without the prefixes of rank and logger."""
 
     text: str
     rank: str = ''
@@ -106,7 +106,7 @@ class OutputLine(NamedTuple):
 
 
 def read_line(raw: bytes) -> OutputLine:
-    r"""Return a line without its rank, time and colors.
+    r"""Decode a line, and remove its colors and the prefixes of rank and logger.
 
     Example:
         >>> read_line(b'[rank1]: \x1b[31mIndexError\x1b[0m: Target 7 is out of bounds.')
@@ -135,7 +135,7 @@ def read_line(raw: bytes) -> OutputLine:
     return OutputLine(hide_credentials(text), rank, is_dated)
 
 
-#: Number of frames, and of lines of a message, that are kept.
+#: Maximum number of frames of a traceback, and of lines of a message, that are kept.
 _FRAMES, _MESSAGE_LINES = 120, 40
 PROGRESS = re.compile(
     r'\b(?:[Ee]poch|[Ii]ter(?:ation)?|[Ss]tep|train_loss|val_loss)\b\W{0,3}(?:\((?:train|val|test)\))?\W*\d'
@@ -143,7 +143,7 @@ PROGRESS = re.compile(
 )
 HEADER = re.compile(r'Traceback \(most recent call last\)')
 IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
-#: An exception without a traceback.
+#: Pattern of an exception without a traceback.
 LONE = re.compile(r'^(?:E\s+)?(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)): ?(?P<message>.*)$')
 _NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)')
 _FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+))?$')
@@ -161,14 +161,14 @@ _JOINED = re.compile(
 
 @lru_cache(maxsize=None)
 def build_bare_pattern(signs: bool = False) -> Pattern[str]:
-    """Return one pattern for the signatures that match a line without an exception: of errors, or of signs."""
+    """Return one pattern for all errors (or if ``signs`` is true, all signs) that are lines without an exception."""
     bare = [signature for signature in read_signatures() if signature.bare]
     patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
     return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)
 
 
 class OpenTraceback:
-    """A traceback that is being read."""
+    """Traceback of a log, which is read line by line."""
 
     def __init__(self, trouble: LogError, line: OutputLine, is_raised: bool = False) -> None:
         self.trouble = trouble
@@ -180,7 +180,7 @@ class OpenTraceback:
             self._begin(line.text)
 
     def take(self, line: OutputLine, number: int) -> bool:
-        """Add a line; return ``False`` if it is not part of this traceback."""
+        """Add a line of the log; return ``False`` if the line is not part of this traceback."""
         text = line.text
         self.number = number
         if line.is_dated and not self.is_dated:

@@ -1,6 +1,6 @@
 """Facts inferred from a log: the number of classes, how far the training came, validation, framework.
 
-Patterns of causes match a fact as a line that begins with ``fact: ``; the user sees the line of the log.
+Each fact is a line that begins with ``fact: `` for the patterns of causes; the user sees the line of the log.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINES = re.compile(
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>Distributed training: True|nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
-#: Words without which a line has no facts. ``_NEXT``: characters of the next line to search if a line continues.
+#: Every line with facts has one of these words. ``_NEXT`` characters of the next line are searched if a line continues.
 _WORDS = re.compile(
     'missing|backgrounds|loss_(?:ce|dice|mask|rpn)|config.file|classes|channels|nc|imports|guard|ixed|AMP|amp|fp16|cast|nproc|torch|DDP|Distributed|ank'
 )
@@ -35,10 +35,10 @@ _NEXT = 60
 _CLASSES = re.compile(
     r'(?:num_classes|n_classes|\bnc)["\']?\s?[:=]\s?(\d{1,6})\b|\b(\d{1,6}) (?:output channels|classes)\b'
 )
-#: A label as the index of a column.
+#: Error of a label that was used as the index of a column.
 _SIZED = re.compile(r'index (\d{1,9}) is out of bounds for dimension \d+ with size (\d{1,9})\b')
 _VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
-#: Framework -> its pattern, for paths of a traceback and for the beginning of a log; specific ones come first.
+#: {framework: pattern for paths of a traceback and for the beginning of a log}; specific frameworks come first.
 _FRAMEWORKS = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -75,7 +75,7 @@ _DONE = re.compile(r'[Dd]one\b|[Ff]inish|[Cc]omplet|[Ss]aved?\b|[Ee]xit|[Ee]arly
 _PART = re.compile(
     r'\b(\w{0,40}(?:loss|iou|box|cls|mask|dfl)\w{0,40})["\']?\s{0,2}[:=]\s{0,2}(?:tensor\()?(nan|NaN|-?\d)'
 )
-#: Patterns that show that labels are boxes, or maps.
+#: Patterns that show that labels are boxes (``_BOXES``) or label maps (``_MAPS``).
 _BOXES = re.compile(
     r'(?:box|bbox|giou|dfl|obj)_?loss|loss_(?:r\w{2,4}_)?(?:box|bbox|giou)|exceeds nc=|(?:bbox|rpn|roi|dense)_heads?\b'
     r'|box_ops|[/\\]tal\.py|models[/\\]detection|detr\w{0,30}[/\\.]|\bd2\.data\.datasets\.coco'
@@ -83,24 +83,24 @@ _BOXES = re.compile(
 _MAPS = re.compile(
     r'decode\.|decode_head|acc_seg|segmentation_models_pytorch|[Uu]-?net\b|loss2d|Spatial\w{0,20}NLL|_2d\b'
 )
-#: Pattern that shows that the error is about a label map, in a model for boxes, too.
+#: Pattern that shows that the error is about a label map, even in a model for boxes.
 _LABEL_MAP = re.compile(r'batches of spatial targets|semantic_head')
 _LOSS_FILE = re.compile(r'(?:_head|loss|losses|criterion|matcher|assigner)\.py:\d|:\d+ in \w{0,40}loss')
 _BOX = re.compile(r'inv\w{3,4} box \[' + r',\s'.join([r'(-?\d+(?:\.\d+)?)'] * 4))
 _RANGE = re.compile(r'to be in the range .{1,20}, got (?:tensor\()?(-?\d+(?:\.\d+)?)')
-#: Box loss, and the two next to it, in a table of YOLO.
+#: Box loss and the two losses after it in a row of YOLO's table.
 _TABLE = re.compile(r'\d\d?/\d+\s+\d[\d.]*G\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s+(nan|[\d.]+)\s')
 _LOSS = re.compile(r'\b(?:total_)?loss["\']?: (\d{1,9}(?:\.\d{1,9})?)\b')
-#: A gradient or a loss from which no training recovers, and names of identities (persons, vehicles) as labels.
+#: Patterns of a gradient or loss from which no training recovers, and of identities (persons, vehicles) as labels.
 _EXPLODED = re.compile(r'\bgrad_norm["\']?: (?:\d{7,}|\d[\d.]*e\+(?:0[6-9]|[1-9]\d))|\b(?:total_)?loss["\']?: \d{6,}')
 _IDENTITIES = re.compile(r'\bpids?\b|\bre-?id\b|(?:torch|fast)reid\b|\bidentit(?:y|ies)\b')
-#: Model without region proposals, in the name of a config.
+#: Pattern of a model without region proposals, in the name of a config.
 _ONE_STAGE = re.compile(r'(?i)mask2?former|(?<![a-z])detr|retinanet|fcos')
-#: An index in which two 32-bit integers were read as one of 64 bits.
+#: An index that may be two 32-bit integers, read as one 64-bit integer.
 _WIDE = re.compile(r'index (\d{10,19}) is out of bounds')
 _FIRST_LOSS = re.compile(r'\b\w*loss["\']?(?:\s?[:=]|\s)\s{0,3}(?:tensor\()?(nan|NaN|-?\d)')
 _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
-#: Declared and found values of nnU-Net, in brackets over several lines.
+#: Expected and found label values in a message of nnU-Net, in brackets over several lines.
 _VALUES = re.compile(r'Expected: \[([^\]]*)\]\W{0,9}[Ff]ound: \[([^\]]*)\]')
 
 
@@ -137,14 +137,14 @@ class FactLines:
             start = end + 1
 
     def find_other_model(self) -> Optional[Piece]:
-        """Return a sign if the log has losses of an RPN, but its config names a model without one; else ``None``."""
+        """Return a sign if the log has RPN losses, although its config names a model without RPN, else ``None``."""
         config = next(
             (found for _, text in self.find_kind('config') for found in [_ONE_STAGE.search(text)] if found), None
         )
         loss = next(self.find_kind('proposals'), None)
         if config is None or loss is None:
             return None
-        return Piece(*loss, f'Another model trains: loss_rpn_ is that of an R-CNN, the config is that of {config[0]}')
+        return Piece(*loss, f'Another model trains: loss_rpn_ belongs to an R-CNN, but the config to {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield (line number, text) of the collected lines of a kind, such as ``'classes'`` or ``'ranks'``."""
@@ -185,7 +185,7 @@ def find_framework(texts: Sequence[str]) -> str:
 
 
 def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
-    """Return the place where a log stops early; ``None`` if it is complete, or its length is unknown."""
+    """Return the line at which a log ends early, or ``None`` if the log is complete or its length is unknown."""
     for line, text in reversed(last):
         if _DONE.search(text):
             return None
@@ -306,9 +306,9 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
 
 
 def _find_fact_of_values(pieces: Sequence[Piece]) -> Optional[Piece]:
-    """Return nnU-Net's line with the values of a label file if they may be classes, else ``None``.
+    """Return nnU-Net's line with the values of a label file if the values may be classes, else ``None``.
 
-    There may be one value more than declared classes, but not only 0 and 255.
+    At most one value more than the declared classes is accepted; only 0 and 255 are not.
     """
     lists = _VALUES.search('\n'.join(piece.searched for piece in pieces))
     if lists is None or '...' in lists.group(2):

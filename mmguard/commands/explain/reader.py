@@ -1,4 +1,4 @@
-"""Reader of logs of any size, which keeps the errors that are not followed by more training."""
+"""Reader of logs of any size, which collects the errors after which training did not continue."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from mmguard.log.flight_record import read_flight
 from mmguard.log.run_log import FLIGHT
 from mmguard.text import visible_name
 
-#: Words of errors: a piece of a log without any of them is skipped, which costs next to nothing.
+#: Words of errors. A piece of a log without any of these words is skipped, which takes almost no time.
 _TRIGGERS = (
     b'Traceback|rror|xception|ssert|illed|SIG|nan|: inf|fault|dumped|free()|imeout|imed out|ut of memory|exit|'
     b'ackground worker|nexpected label|o labels|corrupt|oss: -|oss -|=-'
 ).split(b'|')
-#: Number of bytes at the beginning that are read line by line: a few pasted lines may have none of these words.
+#: Number of bytes at the beginning that are read line by line, because pasted lines may lack the words of errors.
 _BEGINNING = 1 << 14
-#: Number of lines before an error that are kept, number of errors with such lines, and bytes kept of a skipped part.
+#: Number of lines kept before an error, of errors with such lines, and of bytes kept of the previous piece.
 _BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
 _PIECE = 1 << 16
-#: Maximum number of bytes of a line; only the end of a longer one is read.
+#: Maximum number of bytes of a line; of a longer line, only the end is read.
 _LONGEST_LINE = 1 << 18
-#: Number of errors that are kept: the first ones, since later ones are mostly consequences.
+#: Maximum number of errors that are kept; later errors are mostly consequences of the first ones.
 _TROUBLES = 200
-#: Maximum number of remembered lines that differ in more than their numbers.
+#: Maximum number of remembered lines; lines that differ only in digits count once.
 _SHAPES = 10_000
 
-#: Loggers write immediately, but buffered output of print() may follow an error in a file, by at most this many bytes.
+#: Maximum number of bytes of buffered print() output that may follow an error in a file; loggers write immediately.
 _BUFFERED = 1 << 14
 _ENOUGH_PROGRESS = 3
 _PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
@@ -60,13 +60,13 @@ class Reader:
     """Reader that takes a log in pieces of bytes, and collects its errors in ``troubles``."""
 
     def __init__(self) -> None:
-        self.troubles: List[LogError] = []  #: Errors that are not followed by more training.
-        self.first_rank = ''  #: The rank that torchrun reports as the first that failed.
+        self.troubles: List[LogError] = []  #: Errors after which training did not continue.
+        self.first_rank = ''  #: Rank that failed first, according to torchrun.
         self.beginning: List[str] = []  #: The first lines, in which a pasted message is searched for.
         self.classes = ClassScores()
         self.scores = Scores()
         self.facts = FactLines()
-        self.signs: List[LogError] = []  #: Signs that are not errors, and are kept even if training continues.
+        self.signs: List[LogError] = []  #: Signs of a fault, which are kept even if training continues.
         self._signs: List[str] = []
         self._tail = b''
         self._rows: List[bytes] = []
@@ -76,7 +76,7 @@ class Reader:
         self._read = 0
         self._open: Dict[str, OpenTraceback] = {}
         self._said: Dict[str, LogError] = {}
-        #: Line without its digits -> its error; ``None`` if it has none.
+        #: {line without its digits: its error, or ``None`` if the line is not an error}.
         self._shapes: Dict[bytes, Optional[LogError]] = {}
         self._progress = 0
         self._since = 0
@@ -86,7 +86,7 @@ class Reader:
         self._root_cause_lines = 0
 
     def read(self, pieces: Iterable[bytes]) -> Reader:
-        """Read all pieces of a log, add the signs that show at its end, and return this reader."""
+        """Read all pieces of a log, add the signs that need the whole log, and return this reader."""
         for piece in pieces:
             for start in range(0, len(piece), _PIECE):
                 self._take(piece[start : start + _PIECE])
@@ -280,7 +280,7 @@ _FILES = 64
 
 
 def read_pieces(target: str) -> Iterator[bytes]:
-    """Yield the content of a file (``-``: standard input), piece by piece."""
+    """Yield the content of a file, or of standard input for ``'-'``, piece by piece."""
     if target == '-':
         try:
             yield from iter(lambda: sys.stdin.buffer.read(_READ), b'')
@@ -326,11 +326,11 @@ def _read_flight_record(path: Path) -> Iterator[bytes]:
 
 
 def mark_rank(traceback: str, rank: int) -> bytes:
-    """Return a rank's traceback with the rank before every line, as torchrun prints it."""
+    """Return a traceback with its rank before every line, in the format of torchrun."""
     return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
 
 
 def find_config(folder: Path) -> Optional[Path]:
-    """Return the config that mmengine wrote next to a run's log; ``None`` if it is missing."""
+    """Return the config that mmengine wrote next to a run's log, or ``None`` if such a file does not exist."""
     paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
     return next((path for path in paths if path.is_file()), None)

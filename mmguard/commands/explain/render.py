@@ -15,15 +15,15 @@ from mmguard.language import Message, as_message, join, translate
 from mmguard.text import Rows, Wrapped, lay_out, quantity, visible
 from mmguard.version import __version__
 
-#: Number of possible causes without ``--verbose``; a single further one is shown, too, instead of being counted.
+#: Number of possible causes that are shown without ``--verbose``; if only one more exists, it is shown, too.
 _POSSIBLE = 3
 _TRUE_LINE_ADVICE = Message(
-    'CUDA reports errors late: the line that Python shows is not the one that failed. For the true line, restart the '
-    'process with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
+    'CUDA reports errors late: the traceback does not show the line that failed. To see this line, restart the process '
+    'with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
 )
 _TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; Python shows a later line')
-_NO_CAUSE_NOTE = Message('None of the known causes fits what the log, the config and the labels show.')
-_UNDECIDED_NOTE = Message('The log does not decide between these causes. See which of them applies:')
+_NO_CAUSE_NOTE = Message('No known cause of this error matches the log, the config and the labels.')
+_UNDECIDED_NOTE = Message('The log does not show which of these causes applies. Check them:')
 _UNKNOWN_NOTE = Message('The message does not say if labels are the cause. The next command checks the labels.')
 #: Number of lines of a message, and of other errors in a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
@@ -39,9 +39,9 @@ def as_text(
     verbose: bool = True,
     scan: str = '',
 ) -> str:
-    """Return text with the error, its meaning, its causes (without ``verbose`` only the most likely), and advice.
+    """Return a text with the error, its meaning, all causes (only the most likely if not ``verbose``), and advice.
 
-    ``config`` replaces CONFIG in the advice, and ``scan``, a command, replaces `mmguard scan ...`.
+    ``config`` replaces CONFIG in the advice, and the command ``scan`` replaces `mmguard scan ...`.
     """
     signature, error = explanation.signature, _build_error_rows(explanation, name)
     others, width = _build_other_rows(explanation), max(width, 40)
@@ -71,7 +71,7 @@ def _build_all_rows(explanation: Explanation, signature: Signature) -> Rows:
 
 
 def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
-    """Return rows of the confirmed cause, else of the supported, else of the possible ones, and a count of the rest."""
+    """Return rows of the first cause (of several if it is only possible), and a row with the number of the others."""
     first = explanation.causes[0] if explanation.causes else None
     is_confirmed = first is not None and first.standing == CONFIRMED
     rows: Rows = [] if is_confirmed else [Wrapped(signature.meaning, rest='  ')]
@@ -99,7 +99,7 @@ def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
 def _build_confirmed_rows(ranked: RankedCause) -> Rows:
     """Return the rows of the finding that confirms a cause.
 
-    A remark without edits may also have other consequences, so the advice of the cause replaces its own.
+    If the finding is a remark without edits, the advice of the cause replaces that of the finding.
     """
     finding = ranked.findings[0]
     is_remark = finding.severity != ERROR and not finding.edits
@@ -131,7 +131,7 @@ def _build_evidence_rows(evidence: Piece, indent: str = '') -> Rows:
 
 
 def _build_possible_rows(ranked: RankedCause, mark: str) -> Rows:
-    """Return the rows of a cause that nothing supports: first what to look at, then the cause and the advice."""
+    """Return the rows of a cause without evidence: first what to look at, then the cause and the advice."""
     texts: Dict[str, str] = {
         Message('look'): ranked.cause.look,
         Message('cause'): ranked.cause.text,
@@ -151,7 +151,7 @@ def _build_label_rows(texts: Mapping[str, str], indent: str, mark: str = '') -> 
 
 
 def advise(explanation: Explanation) -> str:
-    """Return the advice on one line: for the first cause if something supports it, else what decides between causes."""
+    """Return advice in one line: for the first cause if it has evidence or is the only one, else for all causes."""
     first = explanation.causes[0] if explanation.causes else None
     if first is None:
         return _NO_CAUSE_NOTE
@@ -179,7 +179,7 @@ def _name_framework(framework: str) -> Message:
 
 
 def as_json(explanation: Optional[Explanation], name: str, findings: Sequence[Finding] = ()) -> Dict[str, Any]:
-    """Return the explanation as plain data for ``--json``; without an error only the codes of the findings."""
+    """Return the explanation as plain data for ``--json``, or only the codes of findings if it is ``None``."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if explanation is None:
         return {**record, 'more': [finding.code for finding in findings]}
@@ -245,7 +245,7 @@ def _build_error_rows(explanation: Explanation, name: str) -> Rows:
 
 
 def _build_cause_rows(number: int, ranked: RankedCause, shown: Dict[Any, int]) -> Rows:
-    """Return the rows of a cause; ``shown`` holds the numbers of findings, each of which is printed once."""
+    """Return the rows of a cause. ``shown`` maps printed findings to their cause, so that each is printed once."""
     if ranked.standing == POSSIBLE:
         return _build_possible_rows(ranked, f'{number}. ')
     tag = [Message(' [the log points to it]')] if ranked.standing == SUPPORTED else []
@@ -253,7 +253,7 @@ def _build_cause_rows(number: int, ranked: RankedCause, shown: Dict[Any, int]) -
     rows += _build_evidence_rows(ranked.evidence, '   ') if ranked.evidence is not None else []
     for finding in ranked.findings[:3]:
         first = shown.setdefault((finding.code, finding.title), number)
-        again = Message('   found: {code}, as under {number}', code=finding.code, number=first)
+        again = Message('   found: {code}, see cause {number}', code=finding.code, number=first)
         rows += _build_finding_rows(finding, '   ') if first == number else [again]
     return rows if ranked.findings else rows + _build_next_rows(ranked, '   ')
 

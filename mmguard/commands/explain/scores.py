@@ -1,4 +1,4 @@
-"""Signs in validation scores (Dice, mAP, mIoU): near 0, collapsed, nan for a class, a single class; and zero losses."""
+"""Signs of a fault in a log: scores near 0, falling or nan for a class, a single class, and losses that are 0."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Pattern, Sequence
 from mmguard.commands.explain.log_errors import Piece
 from mmguard.text import quantity, shorten_list
 
-#: Words without which a line is not searched for a score.
+#: Only lines with one of these words are searched for a score.
 WORDS = (b'ice', b'mAP', b'IoU', b'DSC', b' all ', b'_iou', b'miou', b'Jaccard')
-#: Below this score a network has found nothing.
+#: Score below which a network has found nothing.
 NEAR_0 = 0.01
-#: Number of validations that make a trend, and of epochs after which one validation is enough.
+#: Minimum number of validations for a sign, and of epochs after which a single validation is enough.
 _ENOUGH, _EPOCHS = 3, 10
-#: A score falls if it never rises, and drops to this fraction of the first one in at least this number of validations.
+#: A falling score never rises, and drops to this fraction of the first score in at least this number of validations.
 _FALLEN, _FALLS = 0.8, 4
 #: Maximum number of characters of a line that is quoted.
 _QUOTED = 400
@@ -35,16 +35,16 @@ _SCORE = re.compile(
     rb'^(?P<all>\s{1,40}all)(?:\s{1,20}[\d.e-]{1,12}){4}\s{1,20}' + _NUMBER,
     re.MULTILINE,
 )
-#: Heads and rows of the table that transformers shows in a notebook, and its column of the score.
+#: Pattern of a row of the table that transformers shows in a notebook, and of the heading of its score column.
 _TABLE = re.compile(rb'^\|? ?(?:Epoch|Step|\d{1,7}) ?[\t|][^\n]*', re.MULTILINE)
 _TABLE_SCORE = re.compile(rb'(?i)^(?:mean[ _]?iou|miou|map|(?:mean )?dice)$')
 _AP_OF = re.compile(rb'(?:annotation type \*|IoU metric: )(\w{1,20})')
 #: Number of bytes before a score that are searched for its epoch.
 _NEAR = 1 << 11
-#: Losses of boxes; if they are 0 in all of at least ``_ENOUGH_LINES`` lines, training uses no object.
+#: Box losses. If they are 0 in at least ``_ENOUGH_LINES`` lines and never differ from 0, training uses no object.
 _BOX_WORDS = (b'loss_bbox: ', b'iou_loss: ')
 _BOX_LOSS = re.compile(rb'\b(?:loss_bbox|iou_loss): (nan|\d[\d.]*)')
-#: Loss of label maps and its accuracy: both are perfect from the start if there is one class to choose from.
+#: Loss and accuracy of label maps. Both are perfect from the start if the model has only one class.
 _MAP_WORDS = (b'acc_seg: ',)
 _MAP_LOSS = re.compile(rb'\bloss_\w{1,40}: ((?:nan|\d[\d.]*),?\s{1,9}[\w.]{0,60}acc_seg: [\d.]{1,12})')
 _ZERO = re.compile(rb'0[.0]*(?:,?\s+[\w.]+: 100[.0]*)?')
@@ -67,12 +67,12 @@ def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, byt
 
 
 def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, str]:
-    """Return the line number and the text of a line at offset ``start`` of a piece whose first line is ``first``."""
+    """Return number and text of the line at offset ``start`` of a piece; ``first`` is the number of its first line."""
     return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
 
 
 class ZeroLoss:
-    """Number of log lines with a loss, and ``is_zero`` if the loss is 0 in all of them."""
+    """Count of the log lines with a loss; ``is_zero`` is True if the loss is 0 in all of these lines."""
 
     def __init__(self, words: Sequence[bytes], pattern: Pattern[bytes]) -> None:
         self._words, self._pattern = words, pattern
@@ -90,7 +90,7 @@ class ZeroLoss:
 
     @property
     def is_sign(self) -> bool:
-        """True if the loss is 0 in all lines, and there are enough lines."""
+        """True if the loss is 0 in all lines, and in at least ``_ENOUGH_LINES`` lines."""
         return self.is_zero and self.lines >= _ENOUGH_LINES
 
 
@@ -108,7 +108,7 @@ class Scores:
         self.values: Dict[str, List[float]] = {}
         self._last: Dict[str, Tuple[int, str]] = {}
         self._epoch = 0
-        self._column = (0, '')  #: Column of the score in the table of a notebook, and its name.
+        self._column = (0, '')  #: Number and name of the score column in a notebook's table.
         self._boxes = ZeroLoss(_BOX_WORDS, _BOX_LOSS)
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
@@ -149,7 +149,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Piece]:
-        """Sign that the model does not learn; ``None`` if the scores show none."""
+        """Sign that the model does not learn, or ``None`` if the scores do not show such a sign."""
         if self._boxes.is_sign:
             text = f'No object in training: the loss of the boxes is 0 in all of {self._boxes.lines:,} lines'
             return Piece(*self._boxes.last, text)
@@ -166,39 +166,39 @@ class Scores:
             return Piece(*last, f'Score near 0: {name} is at most {best:g} in {quantity(len(values), "validation")}')
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, for {fallen} validations'
+            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, near 0 for {fallen} validations'
             return Piece(*last, said)
         if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
             return Piece(*last, f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations')
         return None
 
 
-#: Lines with the scores of classes: nnU-Net v2 and v1; the tables of MMSegmentation (`nan` for a class without labels)
-#: and MMDetection (`nan`, or `gts` 0).
+#: Words of lines with scores per class: of nnU-Net v2 and v1, and in the tables of MMSegmentation (`nan` for a class
+#: without labels) and MMDetection (`nan`, or `gts` 0).
 _CLASS_WORDS = (b'seudo dice', b'foreground Dice', b' nan ', b' Class ', b' gts ', b' category ')
-#: nnU-Net validates on patches: in fewer epochs a class may be missing by chance.
+#: Minimum number of epochs of nnU-Net, which validates on patches; in fewer epochs a class may be missing by chance.
 _ENOUGH_EPOCHS = 3
-#: Explanation for a class that is nan only in some epochs.
+#: Note about a class whose score is nan only in some epochs.
 NAN_IN_SOME_EPOCHS_NOTE = (
-    'That is harmless: the class neither occurs nor is predicted in the patches of these validations. If it happens in '
-    'every epoch, the labels are wrong'
+    'A nan in some epochs is harmless: the class neither occurs nor is predicted in the patches of these validations. '
+    'If the score is nan in every epoch, the labels are wrong'
 )
 _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n]{1,20000})\]')
 
 
 class _Score(NamedTuple):
-    """Score of classes: its name, the value that shows that a class has no labels, and the unit that is counted."""
+    """Score per class: its name, its value for a class without labels, and the unit of its count (``'epoch'``)."""
 
     name: str
     value: str
     unit: str
 
 
-#: Score of nnU-Net, in validations on patches.
+#: Dice score of nnU-Net, whose validations are on patches.
 _DICE = _Score('Dice', 'nan', 'epoch')
-#: Number of objects per class in MMDetection.
+#: Number of objects per class (``gts``) in tables of MMDetection, which is treated like a score.
 _OBJECTS = _Score('gts', '0', 'table')
-#: Head of a table -> its score.
+#: {pattern of the head of a table: score in the table}.
 _HEADS = {
     re.compile(rb'\|\s{1,99}Class\s{1,99}\|\s{1,9}IoU\s{1,9}\|\s{1,9}Acc\s{1,9}\|'): _Score('Acc', 'nan', 'validation'),
     re.compile(rb'\|\s{1,9}category\s{1,99}\|\s{1,9}mAP\s{1,9}\|\s{1,9}mAP_50\s{1,9}\|'): _Score('AP', 'nan', 'table'),
@@ -209,7 +209,7 @@ _ROWS = {
     'nan': re.compile(_NAME + rb'(nan|0\.0)\s{1,9}\|\s{1,9}nan\s{1,9}\|'),
     '0': re.compile(_NAME + rb'(0)\s{1,9}\|\s{1,9}\d+\s{1,9}\|'),
 }
-#: First row of a table of MMSegmentation, and whether it is the only one; after the table, the accuracy of all pixels.
+#: First row of a table of MMSegmentation (group 3 is ``+`` if it is the only row), and the accuracy of all pixels.
 _FIRST_ROW = re.compile(
     rb'[^|\n]{0,200}\|\s{1,99}Class\s[^\n]{1,400}\n[^\n|]{0,400}\n'
     + _NAME.lstrip(b'^')
@@ -219,7 +219,7 @@ _ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
-    """Counts of validations in a log, and of validations in which a class has no labels and scores nan.
+    """Counts of the validations in a log, and of the validations in which a class without labels has the score nan.
 
     Example:
         >>> scores = ClassScores()
@@ -229,12 +229,12 @@ class ClassScores:
     """
 
     def __init__(self) -> None:
-        self._counted: Counter = Counter()  #: Score -> number of validations with it, or of tables.
-        self._nan: Counter = Counter()  #: Score and class -> number of validations that have no labels of the class.
+        self._counted: Counter = Counter()  #: {score: number of validations or tables with this score}.
+        self._nan: Counter = Counter()  #: {(score, class): number of validations without labels of the class}.
         self._table = _DICE  #: Score of the last table.
-        self.predicted: Set[str] = set()  #: Classes without labels that are predicted, as an IoU of 0 shows.
+        self.predicted: Set[str] = set()  #: Classes without labels that are predicted (their IoU is 0).
         self.last = (0, '')  #: The last line with nan, with its number.
-        #: The only class of the tables, its accuracy if that is the one of all pixels, and its line.
+        #: Line of the only class in the tables, if the accuracy of this class is the accuracy of all pixels.
         self.only: Optional[Piece] = None
 
     def take(self, text: bytes, first: int) -> None:
@@ -259,7 +259,7 @@ class ClassScores:
             self._nan.update((shown or self._table, name) for name in nan)
 
     def _see_first_row(self, text: bytes, start: int, first: int) -> None:
-        """Record in ``only`` the single class of the table at ``start``, if its accuracy is that of all pixels."""
+        """Set ``only`` if the table at ``start`` has a single class, with the accuracy of all pixels."""
         row = _FIRST_ROW.match(text, start)
         if row is None:
             return
@@ -293,12 +293,12 @@ class ClassScores:
 
     @property
     def is_on_patches(self) -> bool:
-        """True if nan may be by chance: the validations are on patches (nnU-Net)."""
+        """True if the validations are on patches (nnU-Net), so that a score may be nan by chance."""
         return _DICE in self._counted
 
     @property
     def summary(self) -> str:
-        """Classes whose score is nan, and in how many validations; empty if none is."""
+        """Text that names the classes with the score nan and the numbers of validations; empty without such a class."""
         keys = sorted(self._nan, key=lambda key: key[1].zfill(9) if key[1].isdigit() else '')
         texts = [
             f'the {score.name} of class {name} is {score.value} in {self._nan[score, name]:,} '
@@ -309,12 +309,12 @@ class ClassScores:
 
 
 def find_one_class(only: Optional[Piece], loss: ZeroLoss) -> Optional[Piece]:
-    """Return a sign of a model or a metric with a single class; ``None`` if neither tables nor loss show one."""
+    """Return a sign that model or metric has a single class, or ``None`` if neither tables nor loss show this."""
     if loss.is_sign:
         said = f'the loss is 0 and acc_seg 100 in all of {loss.lines:,} lines'
         return Piece(*loss.last, f'One channel or class: {f"{only.searched}; " if only else ""}{said}')
     if only is None:
         return None
     return only._replace(
-        searched=f'One channel or class: {only.searched}{"" if loss.is_zero else "; the loss is not 0"}'
+        searched=f'One channel or class: {only.searched}{"" if loss.is_zero else ", but the loss is not 0"}'
     )

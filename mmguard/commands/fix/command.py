@@ -27,38 +27,38 @@ _SHOWN = 10
 _PLACES = '-o, --out DIR  a new folder, outside of TARGET'
 _OPTIONS = """\
 --on-invalid  for pixels: set invalid values to the ignored label, or clip them to the classes (default: %(default)s)
---classes cat,dog  names that VOC objects may have (or a file with one name per line); for COCO, the categories of the
-  corrected file, in this order: annotations of other classes are dropped, names that the file lacks are added
+--classes cat,dog  allowed names of VOC objects, or a file with one name per line. For COCO, the categories of the
+  corrected file, in this order: annotations of other classes are dropped, and missing categories are added
 --rename Cat:cat  rename categories: old name:new name, ...
 --renumber N  for a COCO JSON: number its categories N, N + 1, ... in their order
---boxes  format of the boxes in TARGET, to convert them: for COCO corners (x1, y1, x2, y2) or fractions of the image,
-  for VOC fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
---keep-boxes  for a COCO JSON: leave boxes as they are: none is clamped, and no object is dropped because of its box
+--boxes  format of the boxes in TARGET, from which they are converted: in COCO, corners (x1, y1, x2, y2) or fractions of
+  the image; in VOC, fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
+--keep-boxes  for a COCO JSON: do not clamp boxes, and do not drop objects because of their boxes
 --scale F  multiply the values of label maps by F, such as 255 if they were divided by 255
 --no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
---images FOLDER  for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is missing
+--images FOLDER  for a COCO JSON: write file names of images as in FOLDER, and leave out entries of missing images
 --drop-empty  for a COCO JSON: leave out images without an object
 --colors TABLE  for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", or a .json
   file of {"128,0,0": 1, ...}
 """
 _THRESHOLD = '--threshold V  for label maps of two classes: values above V become 1, the others 0'
 _EDIT = """\
---edit, --edits N  write edit [N] of the scan (safe: all edits that ask no question); can be repeated. Several label
-  files or folders are copied to DIR/1, DIR/2. A TARGET that is a config in Python is executed
+--edit, --edits N  write edit [N] of the scan, or all edits that need no answer (N = safe); can be repeated. Several
+  label files or folders are copied to DIR/1, DIR/2. A TARGET that is a config in Python is executed
 """
 
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'fix',
-        help='write corrected copies of label files, with a manifest of what changed',
+        help='write corrected copies of label files, and a manifest of the changes',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
         'of YOLO. Originals are never '
-        'touched; label files that need no change are copied. Boxes are clamped into their image, and instances that '
-        'training cannot use are dropped. DIR/mmguard.manifest (JSON) says what was changed. Exit code: 0 all files '
-        'are in DIR, 1 some were left out or keep invalid labels (they are named), 2 could not run. With --edit, '
-        'TARGET is scanned again, and the edits of label files that `mmguard scan TARGET` numbers are written instead.',
+        'modified; label files that need no change are copied. Boxes are clamped to their image, and instances that '
+        'training cannot use are dropped. DIR/mmguard.manifest (JSON) lists the changes. Exit code: 0 all files are '
+        'in DIR, 1 some files were left out or keep invalid labels, 2 could not run. With --edit, TARGET is scanned '
+        'again, and only the chosen edits of label files that `mmguard scan TARGET` offers are written.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_arguments(parser, _PLACES, out=dict(type=Path, required=True))
@@ -77,8 +77,8 @@ def add_to(commands: Any) -> None:
     add_arguments(parser, _THRESHOLD, threshold=float)
     edit = parser.add_argument_group(
         'edits that `mmguard scan TARGET` offers',
-        'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below have the same '
-        'meaning as in the scan: repeat the options of the scan, so that the numbers are the same.',
+        'With --edit, --num-classes, --ignore-index, --label-map, --images and the options below have the meaning that '
+        'they have for `mmguard scan`. Repeat the options of the scan, so that edits have the same numbers.',
     )
     add_arguments(edit, _EDIT, edits=dict(action='append', default=[]))
     add_split(edit)
@@ -164,14 +164,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choose_exit_code(copies: Sequence[Copies]) -> int:
-    """Return the exit code; raise the first unexpected failure, which the command line reports."""
+    """Return the exit code, or raise the first unexpected failure."""
     for failure in (failure for copies in copies for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out or copies.invalid for copies in copies) else CLEAN
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Print how many files are in ``out``, and the changes of the first of them."""
+    """Print the number of files in ``out``, and the changes of the first ``_SHOWN`` files."""
     from mmguard.formats.format import MANIFEST
 
     def list_first(lines: Sequence[str]) -> None:
@@ -185,7 +185,7 @@ def _show(out: Path, copies: Copies) -> None:
     files, unchanged = quantity(len(copies.done), 'file'), len(copies.done) - len(changed)
     print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
-        print(f'{quantity(copies.linked, "image")} linked, not copied: the same bytes on disk')
+        print(f'{quantity(copies.linked, "image")} linked instead of copied, to save disk space')
     list_first(changed)
     if left_out:
         print(f'{len(left_out):,} left out:')

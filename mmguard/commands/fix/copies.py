@@ -54,12 +54,12 @@ class Copies(NamedTuple):
 
     @property
     def invalid(self) -> List[Dict[str, Any]]:
-        """Return the records of the copies with labels that stay invalid."""
+        """Records of the copies in which labels are still invalid."""
         return [record for record in self.done if record.get('invalid')]
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuse ``--out`` if it is, contains or is inside TARGET, or holds files that fix did not write."""
+    """Refuse ``--out`` if it is TARGET, contains TARGET, is inside TARGET, or has files that fix did not write."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
@@ -79,7 +79,7 @@ def _is_output(folder: Path) -> bool:
 
 
 def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
-    """Write the manifest; ``finished=False`` at the start of a run."""
+    """Write the manifest with the facts ``found``. ``finished`` is False in the manifest that a run writes first."""
     record = {
         'written_by': WRITER,
         'version': __version__,
@@ -99,7 +99,7 @@ def _is_draft_file(path: Path) -> bool:
 
 @contextmanager
 def place_in(out: Path, name: str) -> Iterator[Path]:
-    """Yield the path of a file's copy; refuse a name, or a link in ``out``, that leads outside of ``out``."""
+    """Yield the path for the copy of a file; refuse a name or a link that leads outside of ``out``."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -117,9 +117,9 @@ def _check_inside(folder: Path, out: Path) -> None:
 
 
 def link(file: str, path: Path, stays_link: bool) -> None:
-    """Create a hard link ``path`` to an uncorrected file, or a copy if the file system has no hard links.
+    """Create ``path`` as a hard link to an uncorrected file, or as a copy if the file system has no hard links.
 
-    ``stays_link``: a symbolic link that leads out of the target stays a link, so that its destination is not copied.
+    If ``stays_link`` is true, create a symbolic link instead, so that a file outside of the target is not copied.
     """
     check_regular(file)
     source = Path(file)
@@ -139,7 +139,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 def write_copies(
     target: Union[str, Path], out: Path, options: FixOptions, data_format: Optional[Format] = None
 ) -> Copies:
-    """Write corrected copies of the label files of a target, by default in the detected format."""
+    """Write corrected copies of a target's label files to ``out``; by default, the format is detected."""
     target = os.fspath(target)
     check_places(Path(target), out)
     out = out.resolve()  # a link that takes its place later is refused
@@ -165,7 +165,7 @@ def write_copies(
 
 
 def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
-    """Return the format of a target.
+    """Return the format of a target, whose label files `mmguard fix` can correct.
 
     Raises:
         CannotCorrect: The target has no known format, or does not exist.
@@ -240,6 +240,6 @@ def _write(target: str, out: Path, files: LabelFiles) -> Copies:
 
 
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
-    """Return True if a folder is the same as one of ``others``, even if it is spelled differently."""
+    """Return True if a folder is identical to one of ``others``, even if their paths differ."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)

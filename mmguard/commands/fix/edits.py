@@ -1,4 +1,4 @@
-"""Edits of label files offered by a scan, selected by number; and the check for boxes that must not be clamped."""
+"""Selection of the numbered edits that a scan offers for label files, and a check for boxes in another format."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from mmguard.text import quantity, visible_name
 
 
 class ScanOffers(NamedTuple):
-    """Plan that was scanned, and the edits that the scan offers, with their numbers."""
+    """Plan of a scan, and the numbered edits that the scan offers."""
 
     plan: Plan
     offers: List[Offer]
 
 
 class ChosenEdits(NamedTuple):
-    """Combined edits as options per file or folder, the excluded edits, and the command for the config, if any."""
+    """Combined edits: options and format per file or folder, excluded edits, and the command that edits the config."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]
     excluded: List[str]
     config: str
-    guesses: bool  #: True if an edit has a question.
+    guesses: bool  #: True if an edit asks a question.
 
 
 def scan(target: str, options: ScanOptions) -> ScanOffers:
@@ -56,7 +56,7 @@ def scan(target: str, options: ScanOptions) -> ScanOffers:
 
 
 def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
-    """Combine the edits with these numbers (``'safe'``: all without a question) per file, and try them together."""
+    """Combine edits per file, by their numbers or ``'safe'`` (edits without a question); refuse edits that conflict."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
@@ -68,7 +68,7 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         chosen.append(offer)
     against = explain_conflict(chosen)
     if against:
-        raise CannotCorrect(f'{against}; nothing was written. Apply one of them, then scan the copy')
+        raise CannotCorrect(f'{against}; nothing was written. Apply one, then scan the copy')
     safe = select_first_safe([offer for offer in scan_offers.offers if offer.edit.files])
     for offer in safe if ALL_SAFE in numbers else ():
         if offer.shares_finding(chosen):
@@ -97,7 +97,7 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
 
 
 def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
-    """Return the options for which an edit and the edits already chosen have different values."""
+    """Return the options, as ``'--a, --b'``, for which an edit and the edits chosen before have different values."""
     said = combine_edits([one.edit for one in offers]).files
     return ', '.join(
         f'--{name.replace("_", "-")}'
@@ -108,7 +108,7 @@ def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
-    """Scan the copies and describe the findings; return '' if the copies cannot replace the originals in a scan."""
+    """Scan the copies in place of the originals, and describe the findings; return '' if this is not possible."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''
@@ -121,7 +121,7 @@ def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], g
     if guesses and not left:
         changed = next((f'{place}/{one["written"]}' for path, place in places.items() for one in copies[path].done), '')
         picture = changed if plan.format is not None and plan.format.name == 'maps' else 'one image with its objects'
-        return f'scanned again: every value is legal now; look at {visible_name(picture)} to check that it is right'
+        return f'scanned again: every label is valid now. Look at {visible_name(picture)} to check that it is right'
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
@@ -159,16 +159,16 @@ def _build_apply(plan: Plan, *numbers: str) -> str:
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 
-#: Findings about single boxes, if there are few.
+#: Codes of findings that are about single boxes if few boxes are wrong.
 _SINGLE = ('MG109', 'MG152')
-#: Findings about boxes in another format, which not every edit converts.
+#: Codes of findings about boxes in another format.
 _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 
 
 def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
-    """Refuse to clamp or drop boxes that appear to be in another format, and name the command that converts them.
+    """Refuse to clamp or drop boxes that seem to have another format; the error names the command that converts them.
 
-    The rules of the scan decide this, unless the options give the format of the boxes.
+    The rules of the scan decide if boxes have another format, unless the options give the format.
     """
     if options.boxes or options.keep_boxes:
         return
@@ -198,6 +198,6 @@ def _check(labels: LabelFacts, data_format: Format) -> None:
             ways = replace(finding, edits=tuple(edits)).next_step
             keep = '' if labels.yolo else f' If the boxes are right, add --boxes {data_format.right_boxes}.'
             raise CannotCorrect(
-                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide that: nothing was '
+                f'{finding.title} ({finding.evidence}) Clamping or dropping boxes would hide this: nothing was '
                 f'written. {ways}{keep}'
             )

@@ -21,19 +21,19 @@ from mmguard.scanning.run import SetResult
 from mmguard.text import hide_home, quantity, visible
 from mmguard.version import __version__
 
-#: Number of files that are listed, and that are drawn, per section.
+#: Maximum number of files per section that are listed, and that are drawn.
 LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
 def build_page(title: str, results: Sequence[SetResult] = (), drawn: int = DRAWN, samples: Sequence[Any] = ()) -> str:
-    """Return a self-contained HTML page, which loads nothing from the network; its only script copies a command.
+    """Return a self-contained HTML page, which loads nothing from the network. Its only script copies commands.
 
     Args:
         title (str): Name of the scanned target.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
-        drawn (int): Files with pictures, per section.
-        samples (sequence): Name, mistakes and pictures of each sample of a trace.
+        drawn (int): Number of files with pictures per section.
+        samples (sequence): (name, mistakes, pictures) of each sample of a trace.
     """
     content = dict(title=title, results=results, drawn=drawn, samples=samples)
     page = _load_template().render(**content, version=__version__, written=time.strftime('%Y-%m-%d %H:%M'))
@@ -71,7 +71,7 @@ def _load_template() -> Any:
 
 
 def mark_code(text: str) -> Markup:
-    """Return escaped HTML, with the parts between backticks in ``<code>``."""
+    """Return a text as escaped HTML, with the parts between backticks in ``<code>``."""
     parts = visible(text).split('`')
     if len(parts) % 2 == 0:  # one is not closed
         return escape(visible(text))
@@ -81,12 +81,12 @@ def mark_code(text: str) -> Markup:
 
 
 def _make_visible(value: Any) -> Any:
-    """Return a value for the page, before it is escaped: every character becomes visible, markup is kept."""
+    """Return a value of the page with every invisible character escaped, before Jinja2 escapes it; keep markup."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 def list_worst(result: SetResult) -> List[WorstFile]:
-    """Return the files of a data set with the most invalid labels: label maps, images with boxes, or volumes."""
+    """Return the files of a data set (label maps, images with boxes, or volumes), the most invalid labels first."""
     if result.facts.volumes is not None:
         faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
         faults.sort(key=lambda fault: (-fault.voxels, fault.file))
@@ -109,24 +109,24 @@ def list_worst(result: SetResult) -> List[WorstFile]:
 
 
 def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
-    """Return (tone, bold beginning, end) of a sentence that summarizes the findings of a data set."""
+    """Return CSS class, bold beginning and end of a sentence that summarizes the findings of a data set."""
     findings, facts = result.findings, result.facts
     others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
     if len(others) < len(findings):
-        more = f'{quantity(len(others), "other finding")}.' if others else 'Nothing invalid was found in them.'
+        more = f'{quantity(len(others), "other finding")}.' if others else 'No invalid labels were found.'
         return 'fine', 'Your labels are fine.', f' {more}'
     if not (findings or is_invalid):  # not an all-clear: findings may be hidden, or in another data set
         return 'info', 'No invalid label was counted.', ''
     if not findings:
-        return 'error', 'Something is invalid', ', but no finding explains it: see the values below.'
+        return 'error', 'Something is invalid', ', but no finding explains why: see the values below.'
     begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
     tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
     return tone, f'{quantity(len(findings), "finding")}.', begin
 
 
 def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Return (number, unit, True for an alarm) for each tile in the summary of a data set."""
+    """Return (number, unit, True if it is shown as an alarm) for each tile in the summary of a data set."""
     kind, ignored = labels.kind, '' if labels.ignore_index is None else f', {labels.ignore_index} ignored'
     invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
     tiles = [
@@ -140,12 +140,12 @@ def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
 
 
 def draw_panels(file: WorstFile) -> List[Panel]:
-    """Return the pictures of a file, with its label map or with its boxes."""
+    """Return the pictures of a file: its image and its label map, or its image with boxes."""
     return build_panels(file) if file.boxed is None else [draw_boxes_panel(file.boxed)]
 
 
 def list_invalid(file: WorstFile) -> List[str]:
-    """Return ``'11: 1,201'`` for each invalid value, and the faults of boxes."""
+    """Return a text such as ``'11: 1,201'`` for each invalid value with its count, then the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
     labels = 0 if values else file.reasons.get(LABEL_REASON, 0)
@@ -153,18 +153,18 @@ def list_invalid(file: WorstFile) -> List[str]:
 
 
 def _shorten_count(count: int) -> str:
-    """Return ``1,234,567`` in full, larger counts as ``8.39 billion``."""
+    """Return counts below 100 million as ``'1,234,567'``, larger counts as ``'8.39 billion'``."""
     units = ((10**12, 'trillion'), (10**9, 'billion'), (10**6, 'million'))
     large = (f'{count / size:.3g} {unit}' for size, unit in units if count >= max(size, 10**8))
     return next(large, f'{count:,}')
 
 
-#: Maximum number of values with a row of their own: the invalid ones and the most frequent.
+#: Maximum number of rows of a histogram: first the invalid values, then the most frequent ones.
 ROWS = 48
 
 
 class Row(NamedTuple):
-    """A value in a histogram, with its bar of a ``height`` in [0, 1]."""
+    """Row of a histogram: a label value with its count, and a bar of length ``height`` in [0, 1]."""
 
     kind: str
     value: int
@@ -186,7 +186,7 @@ class Histogram(NamedTuple):
 
 
 def build_histogram(labels: LabelFacts) -> Optional[Histogram]:
-    """Return the histogram of all values, or of the invalid ones if no others are known; ``None`` without values."""
+    """Return the histogram of all values, or of invalid values if only these are known; ``None`` without values."""
     counts = labels.histogram or labels.values
     if not counts:
         return None
@@ -219,7 +219,7 @@ def _classify_value(value: int, labels: LabelFacts) -> str:
 
 
 def format_share(part: int, total: int) -> str:
-    """Return ``'12.3 %'``; a part above 0 is never rounded to 0."""
+    """Return the share of ``part`` in ``total`` as ``'12.30 %'``; a part above 0 is never shown as 0 %."""
     percent = 100 * part / total if total else 0.0
     if percent == 0 or percent >= 0.01:
         return f'{percent:.2f} %' if percent < 99.995 or percent == 100 else '> 99.99 %'

@@ -1,4 +1,4 @@
-"""Pictures of label maps and boxes for the HTML page, of limited size for a file of any size."""
+"""Pictures of label maps and boxes for the HTML page, whose size is limited even for huge files."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from mmguard.text import quantity
 _NAMED = 6
 #: Length of the longer side of a picture, in pixels.
 LONGEST = 640
-#: Maximum number of bytes of an encoded picture; a picture of noise is encoded more coarsely until it fits.
+#: Maximum number of bytes of an encoded picture; the JPEG quality is reduced until a picture fits.
 MOST_BYTES = 150_000
-#: Color of invalid pixels; no class has it.
+#: Color of invalid pixels, which no class has.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
-#: Up to this share of invalid pixels, each is painted as a square of this side, so that it is visible.
+#: Maximum share of invalid pixels at which each is painted as a square, and side of this square.
 FEW, _SQUARE = 0.004, 7
 
 
 @dataclass
 class WorstFile:
-    """File with many invalid labels, to be drawn on the page; if it cannot be read, the page says why."""
+    """File with many invalid labels that the page draws; if the file cannot be read, the page says why."""
 
-    source: str  #: Its name, as shown. Any string: names are escaped, and need not be UTF-8.
-    label_path: Optional[str] = None  #: The label map on disk.
+    source: str  #: Displayed name of the file. Any string: names are escaped, and need not be UTF-8.
+    label_path: Optional[str] = None  #: Path of the label map.
     image_path: Optional[str] = None
-    #: Invalid value *as stored in the file* -> pixels or instances. These are the pixels that are marked.
+    #: {invalid value *as stored in the file*: pixels or instances}; these pixels are marked.
     values: Dict[int, int] = field(default_factory=dict)
-    skipped: int = 0  #: Pixels or instances that are not trained on because they are invalid.
-    reasons: Dict[str, int] = field(default_factory=dict)  #: For instances, reason why they are invalid -> count.
-    ignored: List[int] = field(default_factory=list)  #: Values as stored that count as ignored.
+    skipped: int = 0  #: Number of pixels or instances that are skipped because they are invalid.
+    reasons: Dict[str, int] = field(default_factory=dict)  #: {reason why instances are invalid: count}.
+    ignored: List[int] = field(default_factory=list)  #: Ignored values, as stored in the file.
     boxed: Optional[BoxedImage] = None  #: Image with boxes; ``None`` for a label map.
 
     @property
@@ -54,7 +54,7 @@ class WorstFile:
 
 
 class CannotDraw(Exception):
-    """Reason why a picture cannot be drawn, as text for the page."""
+    """Error with the reason why a picture cannot be drawn, as text for the page."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass
 class Panel:
-    """A picture, or the reason ``why`` it cannot be drawn, with its legend ``keys``: (CSS color or '', meaning)."""
+    """Picture with the legend ``keys``, pairs (CSS color or '', meaning); or ``why`` no picture can be drawn."""
 
     name: str
     picture: Optional[Picture] = None
@@ -126,7 +126,7 @@ def draw_photo(path: str) -> Picture:
 
 
 def draw_marks(path: str, invalid: np.ndarray) -> Picture:
-    """Return a darkened image with the pixels of ``invalid``, a bool mask (height, width), painted in color."""
+    """Return a darkened image in which the pixels of the bool mask ``invalid`` (height, width) are painted."""
     from PIL import Image
 
     pixels, _ = read_photo(path)
@@ -139,7 +139,7 @@ def draw_marks(path: str, invalid: np.ndarray) -> Picture:
 
 
 def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
-    """Return a label map, (height, width), one color per value: ignored values pale, invalid pixels in ``LOUD``."""
+    """Return the picture of a label map (height, width), with a color per value and invalid pixels in ``LOUD``."""
     small = reduce(label)  # label values cannot be averaged
     painted = build_palette()[small.astype(np.int64) % 256]
     painted[np.isin(small, list(ignored))] = IGNORED
@@ -148,7 +148,7 @@ def draw_label(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -
 
 
 def read_label(path: str) -> np.ndarray:
-    """Return the stored values of a label map, (height, width); for a palette image the indices."""
+    """Return the stored values of a label map, (height, width): the indices of a palette image, or gray values."""
     with _open(path) as image:
         if len(image.getbands()) > 1:
             raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colors, not values')
@@ -157,7 +157,7 @@ def read_label(path: str) -> np.ndarray:
 
 
 def read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
-    """Return an image, reduced in size and turned as its EXIF tag says, and its height and width."""
+    """Return an image, reduced in size and rotated by its EXIF tag, and the height and width before the reduction."""
     from PIL import Image, ImageOps
 
     with _open(path) as image:
@@ -185,7 +185,7 @@ def _open(path: str) -> Iterator[Any]:
 
 
 def shrink_mask(mask: np.ndarray) -> np.ndarray:
-    """Reduce a mask: a pixel is set if any of its original pixels is; if few are set, so are the pixels around them."""
+    """Return a smaller mask, in which a pixel is set if any of its original pixels is; dilate a nearly empty mask."""
     from PIL import Image, ImageFilter
 
     step = _choose_step(*mask.shape)
@@ -198,7 +198,7 @@ def shrink_mask(mask: np.ndarray) -> np.ndarray:
 
 
 def reduce(pixels: np.ndarray) -> np.ndarray:
-    """Return every nth row and column of an array, so that its longer side has at most ``LONGEST`` pixels."""
+    """Return every nth row and column of an array, so that its longer side is at most ``LONGEST``."""
     step = _choose_step(*pixels.shape[:2])
     return pixels[::step, ::step]
 
@@ -209,7 +209,7 @@ def _choose_step(height: int, width: int) -> int:
 
 @lru_cache(maxsize=None)
 def build_palette() -> np.ndarray:
-    """Return 256 colors, (256, 3) uint8: neighbors differ in hue, all are darker than ``IGNORED``, none is ``LOUD``."""
+    """Return a palette of 256 colors, uint8 (256, 3), without colors similar to ``IGNORED`` and ``LOUD``."""
     colors = []
     for value in range(256):
         # Golden-ratio steps through the hues except magenta, which marks invalid pixels; lightness in three turns.
@@ -236,21 +236,21 @@ def encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
     return Picture(Markup(f'data:image/{form.lower()};base64,{data}'), *image.size)
 
 
-#: Colors of valid boxes, of wrong edges, and of the area outside of the image.
+#: Colors of valid boxes, of wrong box edges, and of the area outside of the image.
 SOUND, EDGE, OUTSIDE = (40, 140, 255), (255, 214, 0), (206, 210, 217)
 #: Color of an image whose file is missing.
 _BLANK = (250, 250, 250)
-#: Widths of an outline and of a marked edge, and what their black borders add.
+#: Width of an outline and of a marked edge in pixels, and the width that the black border of an edge adds.
 _LINE, _MARK, _BORDER = 3, 5, 4
 _BLACK = (0, 0, 0)
 #: Maximum margin for parts of boxes outside of the image, and space beyond these parts, as shares of the image's side.
 _MARGIN, _LEAST = 0.4, 0.06
-#: Maximum magnification of a small image; boxes with fewer pixels per side than this get a ring.
+#: Maximum magnification of a small image, and side in pixels below which a box gets a ring.
 _LARGER, _TINY = 8.0, 8
 
 
 class View(NamedTuple):
-    """Part of the plane that is drawn: left and top in pixels of the image, scale, and size of the picture."""
+    """Drawn region: its left and top in image coordinates, its scale, and the size of the picture in pixels."""
 
     left: float
     top: float
@@ -259,7 +259,7 @@ class View(NamedTuple):
     height: int
 
     def place(self, x: float, y: float) -> Tuple[int, int]:
-        """Return the pixel of the picture at an image point, moved so that there is room for a mark."""
+        """Return the picture pixel (x, y) of an image point, moved inside so that a mark fits into the picture."""
         room = (_MARK + _BORDER) // 2
         across, down = (x - self.left) * self.scale, (y - self.top) * self.scale
         return (
@@ -269,7 +269,7 @@ class View(NamedTuple):
 
 
 def draw_boxes_panel(image: BoxedImage) -> Panel:
-    """Return the picture of an image with its boxes; without the file, on a plain canvas of the annotated size."""
+    """Return the picture of an image with its boxes, or of a blank canvas with the boxes if the image is missing."""
     pixels: Optional[np.ndarray] = None
     size = _read_size(image.size)
     notes: List[str] = []
@@ -311,7 +311,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
     """Return a picture of an image with boxes.
 
     Args:
-        boxes (list[DrawnBox]): Boxes with finite corners; faulty ones are drawn over the others.
+        boxes (list[DrawnBox]): Boxes with finite corners; faulty boxes are drawn over valid ones.
         size (tuple[float, float]): Height and width of the image.
         pixels (np.ndarray, optional): uint8 (height, width, 3), the image in any size.
     """
@@ -335,7 +335,7 @@ def draw_boxes(boxes: Sequence[DrawnBox], size: Tuple[float, float], pixels: Opt
 
 
 def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float) -> View:
-    """Return a view of the whole image, with a margin on each side where a faulty box leaves the image."""
+    """Return a view of the whole image, with a margin on each side at which a faulty box exceeds the image."""
     margins = []
     for axis, side in enumerate((width, height)):
         ends = [end for corners in faulty for end in (corners[axis], corners[axis + 2])]
@@ -349,7 +349,7 @@ def _compute_view(faulty: Sequence[Sequence[float]], width: float, height: float
 
 
 def draw_outline(pen: Any, view: View, corners: Sequence[float], color: Tuple[int, ...]) -> None:
-    """Draw the outline of a box, with a ring around a tiny one."""
+    """Draw the outline of a box, and a ring around a tiny box."""
     left, top, right, bottom = corners
     (a, b), (c, d) = view.place(left, top), view.place(right, bottom)
     if max(abs(c - a), abs(d - b)) < _TINY:
@@ -372,7 +372,7 @@ def _mark(pen: Any, view: View, corners: Sequence[float], size: Tuple[float, flo
 
 
 def _find_wrong_edges(corners: Sequence[float], size: Tuple[float, float]) -> List[bool]:
-    """Return four bools (left, top, right, bottom): True if the edge is outside of the image or swapped."""
+    """Return a bool for the left, top, right and bottom edge: True if it is outside of the image or swapped."""
     height, width = size
     left, top, right, bottom = corners
     no_width, no_height = right <= left, bottom <= top

@@ -11,8 +11,8 @@ from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, positiv
 _ARGUMENTS = f"""\
 config CONFIG  the config of the run
 record RECORD  the label_guard_flight.jsonl of the run
---last N  replay the last N batches; default: from the last batch back to one in which a sample raises
---seeds K  how often a random pipeline is run; default: %(default)s
+--last N  replay the last N batches; default: from the last batch back to a batch in which a sample raises
+--seeds K  number of runs of a random pipeline, each with another seed; default: %(default)s
 {RUN_CODE}--json FILE  write the outcome as JSON (-: to standard output)
 """
 
@@ -20,11 +20,11 @@ record RECORD  the label_guard_flight.jsonl of the run
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'replay',
-        help='find the sample that raises, in the last batches before a crash',
+        help='find the sample that raises an exception, in the last batches before a crash',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs pipeline and model, forward and backward, on the CPU, one sample at a time. '
-        'A CONFIG in Python is executed. Exit code: 0 none raises, 1 at least one raises or has a loss that '
-        'is not finite, 2 could not run, or some were not found.',
+        'A CONFIG in Python is executed. Exit code: 0 no sample raises, 1 a sample raises or has a loss that is not '
+        'finite, 2 could not run, or a sample was not found.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, last=positive, seeds=dict(type=positive, default=3))
     parser.set_defaults(run=run)

@@ -28,11 +28,11 @@ from mmguard.log.statistics import ByKind, group_tallies
 from mmguard.properties.datasets import seed_all
 from mmguard.text import describe_error, find_own_failure, quantity, shorten_list
 
-#: Outcomes of a sample; ``LEFT_OUT``: the pipeline drops it.
+#: Outcomes of a sample; ``LEFT_OUT`` is a sample that the pipeline drops.
 PASSES, RAISES, LEFT_OUT, NOT_FOUND = 'passes', 'raises', 'left out', 'not found'
-#: Libraries below the frameworks: the line of an exception is the innermost one outside of them.
+#: Pattern of files of low-level libraries, in which the displayed line of an exception is not searched.
 _BELOW = re.compile(r'-packages/(?:torch|numpy|mmcv|mmengine|PIL|cv2)/|^<')
-#: Maximum number of samples that are listed, and of causes.
+#: Maximum number of listed samples, and of listed causes.
 _LINES, _CAUSES = 50, 2
 
 
@@ -40,12 +40,12 @@ _LINES, _CAUSES = 50, 2
 class ReplayedSample:
     """Result of replaying one sample."""
 
-    path: str  #: Its file on this machine; if not found, the path in the record.
-    iter: Optional[int] = None  #: The iteration, counted as on the console.
-    status: str = PASSES  #: ``PASSES``, ``RAISES``, ...
-    error: str = ''  #: The exception on one line; for a sample that is not found, the reason.
+    path: str  #: Path of the sample on this machine, or if it was not found, its path in the record.
+    iter: Optional[int] = None  #: Iteration, counted as on the console.
+    status: str = PASSES  #: ``PASSES``, ``RAISES``, ``LEFT_OUT`` or ``NOT_FOUND``.
+    error: str = ''  #: Exception in one line, or why the sample was not found.
     place: str = ''  #: Line that raised, ``'/site-packages/mmseg/models/losses/x.py:45 in forward'``.
-    seed: int = 0  #: The last seed.
+    seed: int = 0  #: Seed of the last run.
 
     def __str__(self) -> str:
         where = '' if self.iter is None else f' (iteration {self.iter})'
@@ -58,9 +58,9 @@ class ReplayedSample:
 class Replay:
     """Results of all samples, the newest batch first, and likely causes in the labels of the samples that raise."""
 
-    file: str  #: The flight record.
-    flight: Flight  #: Its contents.
-    samples: List[ReplayedSample] = field(default_factory=list)  #: Results.
+    file: str  #: Path of the flight record.
+    flight: Flight  #: Contents of the flight record.
+    samples: List[ReplayedSample] = field(default_factory=list)  #: Results, the newest batch first.
     findings: List[Finding] = field(default_factory=list)  #: Likely causes.
     older: int = 0  #: Number of batches that were not replayed.
 
@@ -69,13 +69,13 @@ class Replay:
         return [sample for sample in self.samples if sample.status in statuses]
 
     def list_lines(self) -> List[str]:
-        """Return lines on how training ended, which samples do not pass, and how many raise."""
+        """Return lines about the end of the training, the samples that do not pass, and the number that raise."""
         flight, raising, missing = self.flight, self.select(RAISES), self.select(NOT_FOUND)
         place = 'its start' if flight.iter is None else f'iteration {flight.iter}'
         others = [*map(str, raising), *map(str, self.select(LEFT_OUT, NOT_FOUND))]
         number = quantity(len(self.samples) - len(missing), 'replayed sample')
         lines = [
-            f'{self.file}: rank {flight.rank} got to {place}: {flight.error or flight.reason}',
+            f'{self.file}: rank {flight.rank} reached {place}: {flight.error or flight.reason}',
             *flight.unread.list_messages(),
             *shorten_list(others, _LINES),
             f'raise an exception: {len(raising)} of {number}',
@@ -139,14 +139,14 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
 
 
 class Replayer:
-    """Runner of single samples, which repeats random pipelines with ``seeds`` different seeds."""
+    """Runner of single samples, which runs random pipelines with ``seeds`` different seeds."""
 
     def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
         self._samples, self._model, self._spaces, self._seeds = samples, model, spaces, seeds
         self._offending: ByKind = group_tallies()
 
     def replay_batch(self, batch: FlightBatch) -> List[ReplayedSample]:
-        """Replay the samples of a batch; one that occurs twice is replayed once."""
+        """Replay each sample of a batch once, even if it occurs twice in the batch."""
         replayed = []
         for path in dict.fromkeys(sample.path or UNKNOWN for sample in batch.samples):
             try:
@@ -201,7 +201,7 @@ class Replayer:
 
 
 def run_sample(model: Any, packed: Any, seed: int) -> None:
-    """Train a copy of a model on a batch with a packed sample twice, since batch norm may refuse a batch of one.
+    """Train a copy of a model on a batch of two copies of a packed sample; batch norm may fail for a batch of one.
 
     Raises:
         FloatingPointError: A loss is not finite.
@@ -222,7 +222,7 @@ def run_sample(model: Any, packed: Any, seed: int) -> None:
 
 
 def find_place(error: BaseException) -> str:
-    """Return the innermost line of an exception in a framework or the user's code, ``'file:45 in forward'``, or ''."""
+    """Return the innermost line in a framework or the user's code, as ``'file:45 in forward'``, or ''."""
     frames = traceback.extract_tb(error.__traceback__)
     above = [f for f in frames if f.filename != __file__ and not _BELOW.search(f.filename.replace(os.sep, '/'))]
     return f'{above[-1].filename}:{above[-1].lineno} in {above[-1].name}' if above else ''

@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 _SPLITS = ('train', 'val', 'test')
 _VALID = """\
 --num-classes N  valid labels are 0..N-1
---ignore-index V  the label that is not trained on; default: 255
---label-map 7:0,8:1  value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}
+--ignore-index V  label that is excluded from training; default: 255
+--label-map 7:0,8:1  map values in the files to classes first, *:255 for all others; or a .json file of {"7": 0, "8": 1}
 """
 _LABELS = """\
 --classes cat,dog  for VOC and class folders: the names of the classes, in their order, or a file with one name per line
---images DIR  folder of the images, to compare names and sizes
+--images DIR  folder of the images, whose names and sizes are compared with the labels
 """
 _READING = f"""\
 --reduce-zero-label  as in mmseg: 0 is ignored, and 1 is the first class
 --framework NAME  for a COCO JSON: the framework that trains on it: {', '.join(FRAMEWORKS)}
---labels  for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id (DETR and
-  similar models, torchvision); default: that of --framework. Without either, both are checked
---masks  for a COCO JSON: check the masks, too (a config says whether it needs them)
+--labels  for a COCO JSON: a label is the position of its category (mmdet, detectron2, YOLOX) or the id of its category
+  (DETR and similar models, torchvision); default: as in --framework. Without both options, both are checked
+--masks  for a COCO JSON: check the masks, too (with a config, they are checked if it uses masks)
 --suffix END  read only label maps whose names end with END
 """
 _WORKERS = """\
 --processes N  number of processes; default: one per core
---dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which need the same paths
-  (mmguard[dask])
+--dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler (mmguard[dask]); the workers
+  must find the files at the same paths
 """
 _OUTPUT = """\
 --json FILE  write everything as JSON (-: to standard output)
@@ -63,7 +63,7 @@ def add_split(parser: Any) -> None:
 
 
 def add_valid(group: Any) -> None:
-    """Add the options that say which labels are valid."""
+    """Add the options that define the valid labels."""
     mapped = dict(type=label_map, default={})
     add_arguments(group, _VALID, num_classes=positive, ignore_index=label, label_map=mapped)
 
@@ -91,17 +91,17 @@ def build_options(args: argparse.Namespace) -> ScanOptions:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'scan',
-        help='read all labels before training: say what is wrong, in which files, why, and what to write',
-        description='Reads every label of a data set, compares what is stored with what training will see, and names '
-        'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
+        help='read all labels before training: find invalid labels, their files and causes, and what to write',
+        description='Reads every label of a data set, finds labels that are invalid in training, and names the '
+        'likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, folders of classes, or a raw data set of nnU-Net '
-        '(dataset.json). A config in Python is executed; the parts that an edit of it changes are built '
+        '(dataset.json). A config in Python is executed. The parts of a config that an edit changes are built '
         'and called before and after the edit, in a process without network, for at most 20 s. Exit code: 0 clean, 1 '
-        'findings, 2 could not run, or read nothing.',
+        'findings, 2 could not run, or nothing could be read.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
-    labels = parser.add_argument_group('options that a config would set')
+    labels = parser.add_argument_group('options in place of a config')
     add_labels(labels)
     add_reading(labels)
     add_arguments(labels, RUN_CODE + NO_VERIFY)

@@ -24,7 +24,7 @@ from mmguard.text import align_right, quantity
 
 
 class ScanProgress:
-    """Count of the files read so far, in the text of a spinner; on a terminal with the number of all files."""
+    """Progress of a scan: writes the number of files read (on a terminal, also of all files) into a spinner's text."""
 
     def __init__(self, spinner: Spinner) -> None:
         self._spinner = spinner
@@ -43,14 +43,14 @@ class ScanProgress:
         self._spinner.text = translate(join(': ', (self._name, join(' / ', (quantity(self._done, 'file'), *total)))))
 
 
-#: Maximum number of cases, of rows of a table, and of files on the screen; the JSON has all.
+#: Maximum number of cases, table rows and files on the screen; ``--json`` writes all.
 _MOST_CASES, _MOST_ROWS, _MOST_FILES = 60, 40, 10
-#: Columns of the longest bar, and of a table without bars.
+#: Width of the longest bar, and of a table without bars, in columns.
 _BAR, _WITHOUT_BAR = 24, 56
 
 
 def name_from_here(results: Sequence[SetResult]) -> None:
-    """Name files relative to the working directory if they are in it, so that editors and programs open them."""
+    """Make the names of files inside the working directory relative to it, so that editors and programs open them."""
     for result in results:
 
         def name(file: str, roots: Sequence[str] = result.roots) -> str:
@@ -105,7 +105,7 @@ def show_failed(console: Console, failed: Sequence[str]) -> None:
 
 
 def as_text(results: Sequence[SetResult], failed: Sequence[str], width: int = 100) -> str:
-    """Return the command's output for the data sets."""
+    """Return the text that `mmguard scan` prints for the data sets."""
     lines = io.StringIO()
     console = Console(file=lines, width=width, soft_wrap=True)
     for result in results:
@@ -134,8 +134,8 @@ def _describe_counts(result: SetResult) -> str:
 def _format_histogram(labels: LabelFacts, bar: int) -> Table:
     seen = labels.maps or labels.volumes or labels.annotations
     by_label = seen.files_with_class if seen is not None else {}
-    seen_otherwise = labels.loader is not None and labels.loader.differing
-    title = 'labels as this scan counts them; training differs' if seen_otherwise else 'labels as training sees them'
+    differs = labels.loader is not None and labels.loader.differing
+    title = 'labels as this scan counts them, not as training sees them' if differs else 'labels as training sees them'
     table = Table(title=translate(title), title_justify='left', show_edge=False, pad_edge=False)
     table.add_column(translate('label'), no_wrap=True)
     table.add_column(translate('name'), overflow='fold')
@@ -195,7 +195,7 @@ def _find_worst(result: SetResult) -> Text:
         # For color files, only the values after loading are known.
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         lines.append((f'{file["invalid"]:,}', f'{file["file"]}  {values}'.rstrip()))
-    heading = f'{translate("file")}  {translate("values in the file (times)")}'
+    heading = f'{translate("file")}  {translate("values in the file (count)")}'
     return _list_files(translate('worst files'), translate('invalid'), heading, lines)
 
 
@@ -214,7 +214,7 @@ def show_cases(console: Console, volumes: VolumeFacts) -> None:
 
 
 def _list_files(title: str, number: str, name: str, lines: Sequence[Tuple[str, str]]) -> Text:
-    """Format a number and a file per line: the file comes last and is not broken, so that it can be copied."""
+    """Format one line per file: a number, then the file, which is not wrapped so that it can be copied."""
     rows = [f'{align_right(one, 10)}  {file}' for one, file in ((number, name), *lines)]
     return Text('\n'.join([title, *rows]))
 
@@ -238,7 +238,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
 
 
 def _as_dict(facts: LabelFacts) -> Dict[str, Any]:
-    """Return facts as plain data, with those about boxes, COCO and YOLO in the object ``annotations``."""
+    """Return facts as plain data; facts about boxes, COCO and YOLO are in the object ``annotations``."""
     plain = asdict(replace(facts, boxed=[]))
     boxes, coco, yolo = (plain.pop(name) for name in ('boxes', 'coco', 'yolo'))
     if plain['annotations'] is not None:
@@ -254,7 +254,7 @@ def as_page(target: str, results: Sequence[SetResult], drawn: Optional[int] = No
 
 
 def _convert_keys(value: Any) -> Any:
-    """Return data with text keys, as JSON requires, and without empty values; a color becomes ``'255,0,0'``."""
+    """Return plain data without empty values and with strings as keys: a color becomes ``'255,0,0'``."""
     if isinstance(value, dict):
         plain: Dict[str, Any] = {}
         for key, item in value.items():
@@ -264,12 +264,12 @@ def _convert_keys(value: Any) -> Any:
     return [_convert_keys(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-#: Weight of a class without a pixel: its frequency has no inverse, and 1 is what a loss without weights uses.
+#: Weight of a class without pixels, whose frequency has no inverse; 1 is the weight in a loss without class weights.
 UNSEEN = 1.0
 
 
 def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
-    """Return 1 / ln(1.02 + p) for each class, with its share p of all pixels.
+    """Return the weight 1 / ln(1.02 + p) of each class, where p is the class's share of all pixels.
 
     The weights are between 1.4 and 50.5. Source: Paszke et al., "ENet", arXiv:1606.02147.
 
@@ -282,13 +282,13 @@ def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
 
 
 def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Sequence[int]) -> List[float]:
-    """Return median(f) / f for each class, with its share f of the pixels of those files that contain it.
+    """Return the weight median(f) / f of each class, where f is its share of the pixels in files that contain it.
 
     Source: Eigen and Fergus, "Predicting Depth, Surface Normals and Semantic Labels", arXiv:1411.4734.
 
     Args:
-        pixels (Sequence[int]): Pixels of each class.
-        pixels_of_files (Sequence[int]): For each class, the pixels of all classes in the files that contain it.
+        pixels (Sequence[int]): Number of pixels of each class.
+        pixels_of_files (Sequence[int]): For each class, number of all pixels in the files that contain the class.
 
     Example:
         >>> compute_median_frequency_weights([80, 20, 10, 0], [100, 100, 50, 0])
@@ -303,8 +303,8 @@ def weigh_classes(labels: LabelFacts) -> Dict[str, List[float]]:
     """Compute class weights from the pixels that are neither ignored nor invalid, as {formula: weights}.
 
     Returns:
-        dict[str, list[float]]: Empty if the data set is not for training, has no label maps or no valid pixel, if the
-        number of classes is unknown, or if the labels that the config's loader returns differ from those of the scan.
+        dict[str, list[float]]: Empty if the data set is not for training or has no valid pixel of a label map, if the
+        number of classes is unknown, or if the labels of the config's loader differ from those of the scan.
     """
     is_training = not labels.split or 'train' in labels.split.split(', ')
     if labels.maps is None or not is_training or not labels.has_known_classes:

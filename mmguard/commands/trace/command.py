@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _ARGUMENTS = f"""\
 config CONFIG  a config of MMSegmentation or MMDetection
 --sample N|PATH  number of a sample, or its image or label file; default: the first
---value V  count this value at each step; without --sample, in the first sample that has it
---samples N  trace N samples (or one of them N times, with --sample), each with another seed, and show the first with an
-  invalid value; default: %(default)s
+--value V  count this value at each step; without --sample, in the first sample that has the value
+--samples N  trace N samples (with --sample, one sample N times), each with another seed, and show the first sample with
+  an invalid value; default: %(default)s
 --split  split to read; default: %(default)s
 --seed N  seed of random transforms; default: %(default)s
---num-classes N  number of classes; default: that of guards or heads
---pictures N  trace N samples, and write a page (see --html) that draws the labels of each before and after the pipeline
---html FILE  file of the page of --pictures; default: trace.html
+--num-classes N  number of classes; default: num_classes of guards or heads
+--pictures N  trace N samples, and write an HTML page with their labels before and after the pipeline
+--html FILE  name of the HTML page; default: trace.html
 {RUN_CODE}--json FILE  write all steps as JSON (-: to standard output)
 """
 
@@ -36,10 +36,10 @@ def add_to(commands: Any) -> None:
         'trace',
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows how each step "
-        'changed the number of pixels and boxes of each label, and why. It checks labels and boxes (finite, with an '
-        'area, in the image), and names what it does not check. '
-        'A CONFIG in Python is executed. Exit code: 0 what was checked is valid (or the value was not '
-        'found), 1 invalid at some step, 2 could not run.',
+        'changed the number of pixels and boxes of each label, and why. Checks that labels are valid and that boxes '
+        'are finite, have an area and are inside the image; names annotations that are not checked. '
+        'A CONFIG in Python is executed. Exit code: 0 all checked annotations are valid, or the value was not found, '
+        '1 an annotation is invalid at some step, 2 could not run.',
     )
     settings: Dict[str, Any] = dict(
         value=label,
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _choose(tracer: Tracer, args: argparse.Namespace) -> List[SampleTrace]:
-    """Choose the requested samples and trace them; if only a value is given, find the first sample that shows it."""
+    """Return traces of the requested samples; if only a value is given, of the first samples that have this value."""
     if args.sample is not None or args.value is None:
         number = None if args.sample is None else tracer.find(args.sample)
         return tracer.repeat(args.samples, number)

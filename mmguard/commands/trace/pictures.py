@@ -12,12 +12,12 @@ from mmguard.labels.spaces import KINDS, LabelSpaces, Space
 from mmguard.properties.samples import read_parts
 from mmguard.text import quantity, visible_name
 
-#: Maximum number of pictured samples, of boxes drawn in one, and of values in a legend.
+#: Maximum number of samples on a page, of boxes in a picture, and of values in a legend.
 MOST_SAMPLES, MOST_BOXES, NAMED = 100, 200, 24
 
 
 def draw_sample(spaces: LabelSpaces, info: Dict[str, Any], stored: Snapshot, results: Any) -> List[page.Panel]:
-    """Return the pictures of a sample before its pipeline (from its files) and after it (from ``results``)."""
+    """Return the pictures of a sample before its pipeline (from its files) and after its pipeline (``results``)."""
     try:
         pixels, size = page.read_photo(str(info.get('img_path')))
         panels = [_draw('before:', pixels, stored.size or size, stored, LabelSpaces())]
@@ -31,7 +31,7 @@ def draw_sample(spaces: LabelSpaces, info: Dict[str, Any], stored: Snapshot, res
 
 
 def _as_photo(image: Any) -> np.ndarray:
-    """Return an image of any type and number of channels as reduced uint8 RGB; three channels are BGR, as mmcv's."""
+    """Return an image of any dtype as uint8 RGB of reduced size; three or more channels are read as BGR, as in mmcv."""
     small = page.reduce(np.atleast_3d(np.asarray(image)))
     small = small[..., 2::-1] if small.shape[2] >= 3 else small[..., :1].repeat(3, 2)
     if small.dtype != np.uint8:
@@ -48,7 +48,7 @@ def _choose_color(space: Optional[Space], value: int) -> Tuple[int, ...]:
 
 
 def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, spaces: LabelSpaces) -> page.Panel:
-    """Return an image with the labels of a snapshot and a legend; ``size`` is the extent of the box coordinates."""
+    """Return a picture of an image with the labels of a snapshot; ``size`` is the (height, width) for its boxes."""
     from PIL import Image, ImageDraw
 
     keys: List[Tuple[str, str]] = []
@@ -77,7 +77,7 @@ def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, 
 
 
 def _paint(pixels: np.ndarray, label: np.ndarray, colors: Dict[int, Tuple[int, ...]]) -> np.ndarray:
-    """Return an image with a label map of any size painted over it; invalid pixels stay visible if they are few."""
+    """Return an image with a label map of any size painted over it; a few invalid pixels are enlarged."""
     places = [np.arange(n) * side // n for n, side in zip(pixels.shape, label.shape)]
     values, index = np.unique(label[np.ix_(*places)], return_inverse=True)
     table = np.array([colors[value] for value in values.tolist()])[index.reshape(pixels.shape[:2])]

@@ -18,7 +18,7 @@ MAX_SENTENCES = 12
 
 
 def print_trace(console: Any, trace: SampleTrace, spaces: LabelSpaces, value: Optional[int]) -> None:
-    """Print the steps of a sample, each with the count of the requested value."""
+    """Print a table of the steps of a sample; if a ``value`` is given, with its count after each step."""
     # Not as the title of the table, which would break the name.
     console.print(Text(f'sample {trace.index}: {visible_name(trace.image)}', style='italic'), soft_wrap=True)
     table = Table()
@@ -59,7 +59,7 @@ def _describe_labels(step: StepTrace, spaces: LabelSpaces) -> Any:
 
 
 def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
-    """Return (sentence, True if invalid) per origin: ``('+ 225, 241 appear (17 px, invalid): ...', True)``."""
+    """Return a sentence per kind of change, and True if invalid: ``('+ 225 appears (17 px, invalid): ...', True)``."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and _is_invalid(spaces, change.makes, change.kind)
@@ -76,7 +76,7 @@ def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[
 
 
 def format_ranges(values: List[int]) -> str:
-    """Return sorted values as ranges, ``0..18, 255``."""
+    """Return sorted values as a text of ranges, such as ``'0..18, 255'``."""
     runs = [list(run) for _, run in groupby(enumerate(values), lambda item: item[1] - item[0])]
     shown = [str(run[0][1]) if len(run) == 1 else f'{run[0][1]}..{run[-1][1]}' for run in runs]
     more = f' and {len(shown) - MAX_SENTENCES} more' if len(shown) > MAX_SENTENCES else ''
@@ -98,16 +98,16 @@ def find_invalid(trace: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]
 
 
 def find_mistakes(trace: SampleTrace, spaces: LabelSpaces) -> List[str]:
-    """Return the names of everything invalid at any step: values, boxes, masks, mapped labels."""
+    """Return descriptions of all invalid values and of all faults of boxes and mapped labels, after any step."""
     values = [f'{format_ranges(values)} ({kind})' for kind, values in find_invalid(trace, spaces).items() if values]
     faults = [f'{fault.what} after {leg.name}' for leg in trace.legs for fault in leg.faults]
     return list(dict.fromkeys([*values, *faults]))
 
 
 def find_coverage(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
-    """Return the kinds of annotations that were checked in all traces, and other kinds that the samples have.
+    """Return the kinds of annotations in the samples that were checked, and the kinds that were not checked.
 
-    Labels without a known number of classes are not checked.
+    Labels are not checked if the number of classes is unknown.
     """
     shots = [leg.after for story in traces for leg in story.legs]
     checked = {'boxes' for shot in shots for one in shot.instances or () if one.box is not None}
@@ -140,7 +140,7 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
 
 
 def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:
-    """Return the first trace as plain data, and the findings of all traces."""
+    """Return the first trace and the mistakes in all traces as plain data."""
     story, (pixels, instances) = traces[0], (spaces.pixels, spaces.instances)
     checked, unchecked = find_coverage(traces, spaces)
     return {

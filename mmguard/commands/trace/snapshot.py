@@ -1,4 +1,4 @@
-"""Snapshots of a sample after each step of its pipeline, and their changes with the reasons."""
+"""Snapshots of a sample after each step of its pipeline, and the changes between them with their reasons."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mmguard.labels.rules import BaseRule, count_values
 from mmguard.properties.samples import Instance, read_parts
 from mmguard.text import quantity
 
-#: Fields of a sample, packed or not, that are inspected.
+#: Fields of a sample (before or after packing) that are inspected.
 _INSPECTED = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 'gt_sem_seg', 'gt_instances'}
 
 
 class Fault(NamedTuple):
-    """A mistake in a box or a mapped label of a sample, and its place."""
+    """Mistake in a box or a mapped label of a sample, and the instance ``where`` it is (empty for a label map)."""
 
     what: str
     where: str = ''
@@ -33,20 +33,20 @@ class Fault(NamedTuple):
 class Snapshot:
     """Label map and instances of a sample after a step of its pipeline."""
 
-    step: str  #: ``'disk'``, ``'LoadAnnotations'``, ...
-    label: Optional[np.ndarray] = None  #: The label map; a copy.
-    instances: Optional[List[Instance]] = None  #: In the order of the sample; ``None``: not loaded yet.
+    step: str  #: Name of the step: ``'disk'``, ``'LoadAnnotations'``, ...
+    label: Optional[np.ndarray] = None  #: Copy of the label map.
+    instances: Optional[List[Instance]] = None  #: Instances in order; ``None`` if they are not loaded yet.
     size: Optional[Tuple[int, int]] = None  #: (height, width) of the label map, or else of the image.
-    #: Before loading: the label_map that the data set passes to its loader.
+    #: label_map that the data set passes to its loader; only in the snapshot before loading.
     label_map: Dict[int, int] = field(default_factory=dict)
-    note: str = ''  #: Reason if anything could not be inspected.
-    unchecked: Set[str] = field(default_factory=set)  #: Fields with annotations of other kinds.
-    #: Box as loaded -> its corners in the file, if they differ (VOC counts from 1).
+    note: str = ''  #: Reason why a part could not be inspected.
+    unchecked: Set[str] = field(default_factory=set)  #: Names of fields with other annotations, which are not checked.
+    #: {box as loaded: its corners in the file}, if they differ (VOC counts from 1).
     written: Dict[Tuple[float, ...], Tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def integers(self) -> np.ndarray:
-        """The label map, with fractions truncated; an empty array without one."""
+        """The label map with fractions truncated, or an empty array without a label map."""
         whole = np.zeros(0, np.uint8) if self.label is None else self.label
         if whole.dtype.kind != 'f':
             return whole
@@ -101,7 +101,7 @@ def read_annotations(info: Dict[str, Any]) -> Snapshot:
 
 
 def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
-    """Return a label file as stored, and the reason if it cannot be shown."""
+    """Return the stored values of a label file, or ``None``, and the reason why they cannot be shown."""
     try:
         with open_regular(path) as file, open_image(file, decodes=True) as image:
             if len(image.getbands()) > 1:
@@ -113,7 +113,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """Return a snapshot of a sample after a step; the sample may be packed."""
+    """Return a snapshot of a sample after a step, before or after packing."""
     if not isinstance(results, dict):
         return Snapshot(step, note='no sample' if results is None else f'{type(results).__name__}: not checked')
     packed = results.get('data_samples')
@@ -138,15 +138,15 @@ class Change:
     """Change in the number of pixels or instances with one value, made by a step."""
 
     what: str  #: ``'appears'``, ``'vanishes'``, ``'grows'``, ``'shrinks'``, ``'becomes'`` (another value).
-    value: int  #: The value or label, before the step if it existed.
-    count: int  #: Pixels or instances.
-    origin: str = ''  #: The reason, if known.
-    to: Optional[int] = None  #: The value that it becomes.
-    kind: str = 'pixels'  #: Or ``'instances'``.
+    value: int  #: The changed value or label; for ``'becomes'``, the value before the step.
+    count: int  #: Number of changed pixels or instances.
+    origin: str = ''  #: Reason of the change, if known.
+    to: Optional[int] = None  #: For ``'becomes'``, the value after the step.
+    kind: str = 'pixels'  #: ``'pixels'`` or ``'instances'``.
 
     @property
     def makes(self) -> Optional[int]:
-        """Value that the step created or made more frequent; ``None`` if it did neither."""
+        """Value that the step created or made more frequent, or ``None`` if the value vanished or became rarer."""
         return {'becomes': self.to, 'appears': self.value, 'grows': self.value}.get(self.what)
 
 
@@ -155,9 +155,9 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
 
     Args:
         before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
-        after (Snapshot): The sample after it.
-        transform (Any): The step.
-        mixed (dict[str, Snapshot]): Path of an image -> its sample, for the samples that the step mixes in.
+        after (Snapshot): The sample after the step.
+        transform (Any): The transform of the step.
+        mixed (dict[str, Snapshot]): {path of an image: snapshot of its sample} for samples that the step mixes in.
     """
     given = before, after, transform, mixed
     return [*_find_label_changes(*given), *_find_instance_changes(*given)]
@@ -196,7 +196,7 @@ def _find_label_changes(
 
 
 def find_pointwise_map(before: np.ndarray, after: np.ndarray) -> Optional[Dict[int, int]]:
-    """Return {old: new} values if every pixel kept its place and equal values stayed equal; else ``None``."""
+    """Return {old value: new value} if a step mapped each value to one value without moving pixels, else ``None``."""
     if before.shape != after.shape or 'f' in (before.dtype.kind, after.dtype.kind):
         return None
     old, old_index = np.unique(before, return_inverse=True)
@@ -208,7 +208,7 @@ def find_pointwise_map(before: np.ndarray, after: np.ndarray) -> Optional[Dict[i
 
 
 def _explain_mapping(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
-    """Explain why ``raw`` became ``label``, as far as the transform's attributes show.
+    """Explain why ``raw`` became ``label``, from the attributes of the transform.
 
     mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
     """
@@ -234,7 +234,7 @@ def _explain_mapping(raw: int, label: int, transform: Any, before: Snapshot, aft
 def _explain_guard(raw: int, rule: BaseRule, name: str) -> str:
     if raw in rule.label_map:
         return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
-    return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
+    return f'sanitized by {name}: on_invalid={rule.on_invalid!r}'
 
 
 def find_map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
@@ -269,7 +269,7 @@ def _find_origin(value: int, before: Snapshot, after: Snapshot, transform: Any, 
 
 
 def find_fills(transform: Any) -> Dict[int, str]:
-    """Return the fill values of label maps, each with the argument that sets it, ``seg_pad_val=255``."""
+    """Return the fill values for label maps as {value: argument that sets it, such as ``'seg_pad_val=255'``}."""
     found: Dict[int, str] = {}
     # Arguments that name the label map come first: if pad_val=0 fills the image, it does not fill the label map.
     named = sorted(_walk_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
@@ -280,7 +280,7 @@ def find_fills(transform: Any) -> Dict[int, str]:
 
 
 def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Yield (name, value) of an object's numbers and texts, including those of nested dicts and transforms."""
+    """Yield (name, value) of the number and string attributes of an object, its dicts and its nested transforms."""
     if depth > _DEPTH:
         return
     if isinstance(item, dict):
@@ -301,7 +301,7 @@ def _walk_attributes(item: Any, path: str = '', depth: int = 0) -> Iterator[Tupl
 def _find_instance_changes(
     before: Snapshot, after: Snapshot, transform: Any, mixed: Mapping[str, Snapshot]
 ) -> List[Change]:
-    """Return the changes of the number of trained instances per label."""
+    """Return the changes in the number of trained instances of each label."""
     old, new = before.labels, after.labels
     found = []
     for label in sorted({*old, *new}):

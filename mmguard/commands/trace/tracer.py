@@ -22,13 +22,13 @@ from mmguard.properties.datasets import find_innermost, seed_all, walk_datasets,
 from mmguard.properties.pipelines import preprocess
 from mmguard.text import describe_error
 
-#: Function of a sample's info, its stored annotations and the result of its pipeline, which returns its pictures.
+#: Function that takes a sample's info, its stored annotations and its pipeline's result, and returns pictures.
 Draw = Callable[[Dict[str, Any], Snapshot, Any], List[Any]]
 
 
 @dataclass
 class StepTrace:
-    """One step of a trace: its changes, and new mistakes."""
+    """Step of a trace: its name, the sample after it, its changes and the new mistakes."""
 
     name: str
     after: Snapshot
@@ -38,9 +38,9 @@ class StepTrace:
 
 @dataclass
 class SampleTrace:
-    """A traced sample, and the error that ended the pipeline early.
+    """Traced sample, with the ``error`` if its pipeline ended early.
 
-    ``is_random``: another seed may give another sample. ``panels``: its pictures, if any were requested.
+    ``is_random`` is True if another seed may give another result. ``panels`` are pictures, if they were requested.
     """
 
     index: int
@@ -93,7 +93,7 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """Return the index of a sample, given as an index or as the (end of the) path of its image or label file."""
+        """Return the index of a sample that is given as an index, or as (the end of) a path of its image or label."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -101,9 +101,9 @@ class Tracer:
         return int(sample)
 
     def trace(self, number: int, turn: int = 0) -> SampleTrace:
-        """Run the pipeline on one sample, with a seed that depends on ``turn``, the number of the repetition.
+        """Run the pipeline on one sample; the seed depends on the number ``turn`` of the repetition.
 
-        An exception ends the trace, and is reported in the result.
+        An exception ends the trace and becomes the ``error`` of the result.
         """
         sample = self._samples[number]
         for dataset in find_innermost(sample.dataset):
@@ -131,7 +131,7 @@ class Tracer:
         return story
 
     def _run(self, sample: Sample, story: SampleTrace) -> Any:
-        """Load the sample from each of its nested data sets, with the same seed, so that all get the same sample."""
+        """Load the sample from each of its nested data sets, with the same seed so that the sample is the same."""
         results: Any = None
         for dataset in sample.stages:
             seed_all(story.seed + story.index)
@@ -140,11 +140,11 @@ class Tracer:
                 results = getattr(dataset, 'prepare_data', dataset.__getitem__)(sample.index)
             story.is_random |= drawn != get_random_state()
             if results is None:
-                story.error = 'the pipeline dropped the sample (no target?); training draws another one instead'
+                story.error = 'the pipeline dropped the sample, perhaps without targets; training draws another sample'
                 break
         return results
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[SampleTrace]:
-        """Repeat the trace for evenly chosen samples, or several times for one sample, each time with another seed."""
+        """Return traces of ``samples`` evenly spread samples, or of the sample ``number`` with ``samples`` seeds."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]

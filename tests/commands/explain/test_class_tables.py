@@ -72,7 +72,7 @@ def steps(losses: List[str]) -> str:
             'Acc 100 = aAcc; the loss is 0 and acc_seg 100 in all of 9 lines',
             'softmax-of-one',
         ),
-        (steps(FALLING), (0, 0, 0, 1), 'Acc 75 = aAcc; the loss is not 0', 'one-name'),
+        (steps(FALLING), (0, 0, 0, 1), 'Acc 75 = aAcc, but the loss is not 0', 'one-name'),
     ],
 )
 def test_a_table_of_one_class_counts_every_pixel(

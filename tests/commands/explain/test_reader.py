@@ -188,7 +188,7 @@ def test_an_error_that_nobody_knows_is_said_to_be_not_known(tmp_path: Path, caps
 def test_a_log_without_an_error_has_none(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = put(tmp_path / 'train.log', LOG)
     assert main(['explain', str(path)]) == 0
-    assert 'no error that ended a training in 400 lines' in capsys.readouterr().out
+    assert '400 lines without an error that ended a training' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(('log', 'lines'), [(b'Epoch 1\n', 3), (b'Epoch 1\nmIoU: 0.41\n', 2)])
@@ -197,7 +197,7 @@ def test_a_log_without_a_known_score_says_so(log: bytes, lines: int) -> None:
     reader.read([log])
     said = describe_no_error(reader, 'train.log')
     assert len(said.splitlines()) == lines
-    assert 'no error that ended a training in 1 line\n' in said or b'mIoU' in log
+    assert '1 line without an error that ended a training\n' in said or b'mIoU' in log
 
 
 def test_no_log_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

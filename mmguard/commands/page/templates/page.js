@@ -1,4 +1,4 @@
-// A button beside each line to write. It selects the line, too: where nothing may be copied, Ctrl+C does.
+// Add a copy button to each line of an edit. It also selects the line, so that Ctrl+C works if copying is forbidden.
 for (const line of document.querySelectorAll('.write')) {
   const button = document.createElement('button');
   button.type = 'button';
