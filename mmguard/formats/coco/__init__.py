@@ -78,7 +78,7 @@ class Coco(Format):
         return facts
 
     def _read_one(self, target: str, options: ScanOptions) -> LabelFacts:
-        """Read a file, and the category names of the files of other splits, which an edit of ids must not separate."""
+        """Read a file, and the category names in the files of other splits, whose ids must stay the same as here."""
         from mmguard.formats.coco.file import read_coco
 
         facts = self.read(target, options)
@@ -122,13 +122,13 @@ class Coco(Format):
 
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
-#: Prefixes of files with whole images, with captions, or without annotations.
+#: Prefixes of JSON files without annotations, with captions, or with labels of whole images.
 _OTHERS = ('image_info', 'captions', 'labels')
-#: Number of names of a folder to look at, number of JSON files that tell its format, and bytes to read of each.
+#: Maximum numbers of inspected names of a folder, of opened JSON files, and of bytes read of each.
 _NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
-#: Number of files next to a single one, and bytes of each, whose category names are read.
+#: Maximum number of files of other splits whose category names are read, and of bytes of each file.
 _BESIDE, _LARGEST_BESIDE = 4, 64 << 20
-#: Number of images to look for when locating their folder.
+#: Number of images of a file that are searched for to find their folder.
 _LOOKED_FOR = 20
 _KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -156,7 +156,7 @@ def find_coco_files(root: str) -> List[FoundFile]:
 
 
 def list_other_splits(path: str) -> List[str]:
-    """Return the other COCO files in the folder of a file, or in the split folders next to its own."""
+    """Return the other COCO files in the folder of a file, or in the split folders next to its folder."""
     folder = os.path.dirname(os.path.abspath(path))
     root = os.path.dirname(folder) if os.path.basename(folder) in SPLITS else folder
     return [one.path for one in find_coco_files(root)[:_BESIDE] if os.path.realpath(one.path) != os.path.realpath(path)]

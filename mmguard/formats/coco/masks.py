@@ -85,7 +85,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def size_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return the column of masks that were not decoded, except for the sizes of RLEs: (N,) of type :data:`MASK`."""
+    """Return a column of N masks with only the sizes of RLEs, (N,) of type :data:`MASK`."""
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     for place, mask in enumerate(masks):
@@ -109,7 +109,7 @@ def check_mask(value: Any) -> Any:
 
 
 def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """Return the fault code of each mask, also compared with its image, int8 (N,), an index of :data:`MASK_FAULTS`.
+    """Return the fault code of each mask, given the size of its image: int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) of type :data:`MASK`, from :func:`mask_column`.
@@ -217,7 +217,7 @@ def _clip_size(mask: Any) -> List[int]:
 
 
 def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from RLEs in COCO's text.
+    """Count the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from compressed RLE texts.
 
     A character minus '0' holds 5 bits and a continuation bit; from the fourth number on, a number is stored as its
     difference from the number two places before.

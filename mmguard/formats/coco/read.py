@@ -35,7 +35,7 @@ from mmguard.formats.table import (
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
 from mmguard.text import quantity, shorten
 
-#: Largest id that can be a label; codes below ``-LARGEST_LABEL`` stand for ids that are strings or missing.
+#: Largest id that can be a label; codes below ``-LARGEST_LABEL`` are those of ids that are strings or missing.
 LARGEST_LABEL = 1 << 53
 #: Maximum number of unused ids; if there are more, ids are not labels, as no model has so many outputs.
 _MOST_UNUSED = 5000
@@ -52,7 +52,7 @@ _RECORD_ADVICE = (
 class Numbering(NamedTuple):
     """Mapping from the categories of a COCO file to labels."""
 
-    by: str  #: ``AnnotationFacts.labelled_by``.
+    by: str  #: Value of ``AnnotationFacts.labelled_by``.
     labels: List[int]  #: Label of each category of the file; -1 if it has none.
     names: List[str]  #: Names of the labels; empty if they have none.
 
@@ -93,9 +93,9 @@ class CocoScan:
     framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.
     #: Loads a few images with the config's own data set; called only if the file has no faults.
     ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None
-    masks: bool = False  #: Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
-    maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing ones are reported.
-    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: named like the file, if any.
+    masks: bool = False  #: Check all masks; of a panoptic file, all PNGs instead of a sample.
+    maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing files are reported.
+    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: the one named like it.
 
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
@@ -180,7 +180,7 @@ class CocoScan:
         used = set(coco.annotations.category_id.tolist())
         for (code, name), label in zip(coco.categories, numbers):
             if label < 0 and code in used:
-                what = 'RF-DETR has no label for a category (KeyError): no annotation of train uses it'
+                what = 'RF-DETR has no label for a category that no annotation of train uses (KeyError)'
                 self.faults.add(what, shorten(name))
         by = 'unknown' if labels is None else 'file order'
         return Numbering(by, numbers, [names.get(code, '') for code in codes])
@@ -263,7 +263,7 @@ class CocoScan:
             }
 
     def _describe_masks(self) -> None:
-        """Count mask faults of the annotations that a loader keeps; without ``masks``, only RLEs of a wrong size."""
+        """Count mask faults of annotations that a loader keeps; if ``masks`` is false, only RLEs of a wrong size."""
         table, details = self.table, self.details
         loaded = table.image >= 0
         for flags in table.left_out.values():
@@ -330,7 +330,7 @@ def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
 
 
 def _count_needed_outputs(annotations: AnnotationFacts) -> int:
-    """Return the largest category id + 1; the number of categories if the ids cannot be labels."""
+    """Return the largest category id + 1, or the number of categories if the ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -354,10 +354,10 @@ def _find_dropped_by_mmdet(
 
 
 class CocoSample(NamedTuple):
-    """One image with its annotations, as an annotation file of its own."""
+    """One image, and an annotation file that describes only this image."""
 
     image: str  #: Name of the image.
-    text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
+    text: str  #: Content of the annotation file: JSON, or the image list of VOC.
 
 
 def select_samples(coco: CocoFile) -> List[CocoSample]:

@@ -40,11 +40,11 @@ _WORDS = {
 Record = Dict[str, Any]
 
 _SIDES = ('width', 'height')
-#: Key of a reference in an annotation -> list of the entries that have the id.
+#: Key of an id in an annotation -> key of the list whose entries have this id.
 _REFERENCES = {'image_id': 'images', 'category_id': 'categories'}
 _LARGEST = np.finfo(float).max
 
-#: Format of a box -> function of its four numbers, and of the size of the image, that returns x, y, width, height.
+#: Format of a box -> function that converts its four numbers to x, y, width, height, given the size of the image.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
@@ -103,7 +103,7 @@ class _File:
         """Apply the options to images, categories and annotations.
 
         Raises:
-            NotCorrected: The options do not fit the file.
+            NotCorrected: The options name an unknown box format, or a category id that the file lacks.
         """
         record, options, counts = self.record, self.options, self.counts
         known = {key: set(map(get_id, record[name])) for key, name in _REFERENCES.items()}
@@ -248,7 +248,7 @@ def _is_named(image: Record) -> bool:
 
 
 def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: Counter) -> np.ndarray:
-    """Clamp boxes into their images, and set missing areas, which mmdet reads; return the fault code of each box."""
+    """Clamp boxes into their images, and set missing areas. Return the fault code of each box, int8 (N,)."""
     boxes = np.array([parse_corners(one.get('bbox')) or (np.nan,) * 4 for one in annotations], float).reshape(-1, 4)
     extents = np.array(sizes, float).reshape(-1, 2)
     with np.errstate(over='ignore'):  # a sum beyond the largest number is not a fault: it is clamped
@@ -271,7 +271,7 @@ def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: 
 
 
 def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
-    """Convert numbers stored as strings, and return True if there are any: an id ``"1"`` does not equal 1."""
+    """Convert numbers stored as strings (an id ``"1"`` does not equal 1). Return True if a number was converted."""
     new: Record = {}
     for key, ids in known.items():
         value = annotation.get(key)

@@ -80,8 +80,8 @@ class LabelMaps(Format):
                 )
                 source.notes.append(note)
             if options.num_classes is None:
-                note = Message('no --num-classes: every value counts as a class; pass it to find invalid values')
-                source.notes.append(note)
+                text = 'without --num-classes every value counts as a class; pass --num-classes to find invalid values'
+                source.notes.append(Message(text))
             sets.sources.append(source)
         return sets
 
@@ -91,7 +91,7 @@ class LabelMaps(Format):
 
         if not os.path.isdir(target):
             raise CannotCorrect(
-                f'{target}: single label maps cannot be corrected. Name their folder, a COCO or LVIS .json, '
+                f'{target}: single label maps cannot be corrected. Pass their folder, a COCO or LVIS .json, '
                 'or a data.yaml'
             )
         maps = sorted(os.path.relpath(path, target) for path in find_label_files(target, options.suffix))

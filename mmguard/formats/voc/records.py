@@ -33,9 +33,9 @@ class VocObject(NamedTuple):
 
     name: str  #: Name of its category.
     difficult: bool  #: True if it is not trained on.
-    #: Corners as mmdet computes them: integers, one less than in the file; ``NO_NUMBER`` throughout without a box.
+    #: Corners as mmdet computes them: integers, one less than in the file; all ``NO_NUMBER`` if the box is missing.
     corners: Tuple[float, ...]
-    written: Tuple[float, ...]  #: Corners as in the file; ``NO_NUMBER`` throughout without a box.
+    written: Tuple[float, ...]  #: Corners as in the file; all ``NO_NUMBER`` if the box is missing.
 
 
 class VocFile(NamedTuple):
@@ -55,10 +55,10 @@ class XmlFault(ValueError):
 
 
 def parse_xml(text: bytes) -> ET.Element:
-    """Parse XML into a tree of bounded size, without following entities: a file that declares one is rejected.
+    """Parse XML into a tree of bounded size. A file that declares an entity is rejected.
 
     Raises:
-        XmlFault: The file is not an XML that can be accepted.
+        XmlFault: The file is not XML, is damaged, has too many elements, or declares an entity.
     """
     builder = ET.TreeBuilder()
     count = 0
@@ -71,7 +71,7 @@ def parse_xml(text: bytes) -> ET.Element:
         builder.start(_convert_name(tag), {_convert_name(key): value for key, value in attributes.items()})
 
     def stop(*_: Any) -> None:
-        raise XmlFault('declares an XML entity: not read, it may be hostile')
+        raise XmlFault('declares an XML entity, which can exhaust the memory: the file is not read')
 
     parser = expat.ParserCreate(namespace_separator='}')
     parser.buffer_text = True
@@ -96,7 +96,7 @@ def _convert_name(tag: str) -> str:
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read an XML file as mmdet does, without raising; if that fails, add a fault and return ``None``."""
+    """Read an XML file as mmdet does. If it cannot be read, add a fault and return ``None``."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
@@ -173,7 +173,7 @@ def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
 _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
-#: Format of a box -> function of its four numbers, and of the size of the image, that returns corners counted from 1.
+#: Format of a box -> function that converts its four numbers to corners counted from 1, given the size of the image.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),

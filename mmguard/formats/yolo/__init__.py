@@ -108,7 +108,7 @@ class YoloSet:
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file, as given.
     root: str  #: Folder that file names are relative to.
-    declared: DataYaml  #: Names, number of classes, keypoints.
+    declared: DataYaml  #: Names, number of classes and keypoints of its data.yaml.
     places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
     images: Optional[str] = None  #: Folder of the images, if given by the user.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
@@ -155,7 +155,7 @@ def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
         source = FolderSource(folder, build_settings(given), place, given.suffix or '.png')
         source.name = found.name if len(places) == 1 else f'{found.name}: {place}'
         source.class_names = declared.names
-        source.notes.append(Message('label maps of YOLO, as {file} says', file=declared.file))
+        source.notes.append(Message('label maps of YOLO, declared in {file}', file=declared.file))
         sets.sources.append(source)
 
 
@@ -186,7 +186,7 @@ def find_yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional
         found.images = os.path.abspath(images)
     note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
     if found.declared.file:
-        note = Message('YOLO labels, names: {file}', file=found.declared.file)
+        note = Message('YOLO labels, with names from {file}', file=found.declared.file)
     found.notes.append(note)
     return [found]
 
@@ -201,7 +201,7 @@ def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> Li
         elif places:
             found.append(YoloSet(split, target, declared.root, declared, places))
     for one in found[:1]:
-        one.notes.append(Message('YOLO labels, as {file} says', file=declared.file))
+        one.notes.append(Message('YOLO labels, declared in {file}', file=declared.file))
     return found
 
 
@@ -234,7 +234,7 @@ def _lists_images(path: str) -> bool:
 
 
 def _find_root(yolo_set: YoloSet, folder: str) -> str:
-    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``: copies have no ``path``."""
+    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``."""
     inside = yolo_set.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
     return yolo_set.declared.root if inside else folder
 

@@ -17,7 +17,7 @@ from mmguard.text import shorten
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
 #: Maximum number of classes with names.
 _MOST = 100_000
-#: Number of names of a folder to look at; in a larger folder, the data.yaml has to be given itself.
+#: Maximum number of inspected names of a folder; in a larger folder, the data.yaml may not be found.
 _LOOKED_AT = 5000
 #: Maximum size of a list of names in bytes.
 _LARGEST = 8 << 20
@@ -34,7 +34,7 @@ class DataYaml:
     names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
     num_classes: Optional[int] = None  #: ``nc``, or the number of names.
     kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
-    unswapped: int = 0  #: Number of keypoints that ``flip_idx`` leaves as they are, if it swaps none.
+    unswapped: int = 0  #: Number of keypoints if ``flip_idx`` swaps none of them, else 0.
     #: Split -> folders and lists of images as written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Parse a YAML file, ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
+    """Parse a YAML file. If it cannot be read, return ``None``; if it is not plain data, add it to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -99,7 +99,7 @@ def read_data_yaml(path: str) -> DataYaml:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'several classes have the name {shorten(name)}' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
+    said.faults += [f'the key {split} is missing, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
     if _is_path(data.get('masks_dir')):
         said.masks_dir = data['masks_dir']
@@ -135,7 +135,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the names in ``names`` of a data.yaml by class id, and their fault, empty if they are valid."""
+    """Return the names by class id, given ``names`` of a data.yaml, and the fault, empty if the names are valid."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
@@ -178,7 +178,7 @@ def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
 
 
 def find_names(folder: str) -> DataYaml:
-    """Read the class names of a folder of labels from a list of names or a data.yaml there or in a parent folder."""
+    """Read the class names of a folder of labels from a list of names or a data.yaml in it or a parent folder."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
