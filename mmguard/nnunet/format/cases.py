@@ -1,4 +1,4 @@
-"""Cases of a raw data set: their files, listed as nnU-Net does, and the content of the files."""
+"""Cases of a raw data set: their files, listed as in nnU-Net, and the content of the files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if the first image exists as named in dataset.json; in nnU-Net v1 its file also has the channel."""
+    """Return True if the first image has its name in dataset.json; nnU-Net v1 appends the channel to file names."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -135,7 +135,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
         place, stem = f'imagesTr/{name}', name[: -len(ending)]
         if name.startswith(_APPLE_DOUBLE):
             if name.endswith(ending):
-                listing.add_fault(CHANNELS, stem, place, f'{_MACOS_NOTE}: nnU-Net takes it for an image')
+                listing.add_fault(CHANNELS, stem, place, f'{_MACOS_NOTE}: nnU-Net reads it as an image')
         elif not name.endswith(ending):
             strangers.append(place)
         elif spec.layout == MSD:
@@ -172,7 +172,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
     for name in strangers:
         stem = os.path.basename(name)
         if not stem.startswith('.'):
-            detail = f'does not end with file_ending "{ending}": nnU-Net does not see it'
+            detail = f'does not end with file_ending "{ending}": nnU-Net ignores this file'
             listing.add_fault(STRANGER, stem.split('.')[0], name, detail)
     return listing
 
