@@ -69,7 +69,7 @@ def describe_segments(
     for one in images:
         name = names.get(coco.ids.find_code(one.image_id), '').replace('jpg', 'png')  # same as mmdet
         if name and name != one.file_name:
-            what = 'file_name of an annotation differs from the PNG that mmdet opens, which is named like the image'
+            what = 'file_name of an annotation is not that of the PNG that mmdet opens, which is named like the image'
             faults.add(what, f'{source}: {shorten(one.file_name)}, {shorten(name)}')
     # Annotations are scanned without pillow too.
     if importlib.util.find_spec('PIL') is not None:

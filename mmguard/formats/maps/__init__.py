@@ -91,7 +91,7 @@ class LabelMaps(Format):
 
         if not os.path.isdir(target):
             raise CannotCorrect(
-                f'{target}: single label maps cannot be corrected. Pass their folder, a COCO or LVIS .json, '
+                f'{target}: single label maps cannot be corrected. Name their folder, a COCO or LVIS .json, '
                 'or a data.yaml'
             )
         maps = sorted(os.path.relpath(path, target) for path in find_label_files(target, options.suffix))

@@ -99,7 +99,7 @@ def read_data_yaml(path: str) -> DataYaml:
     twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'several classes have the name {shorten(name)}' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
-    said.faults += [f'the key {split} is missing, which ultralytics requires' for split in missing]
+    said.faults += [f'it does not name {split}, which ultralytics requires' for split in missing]
     said.kpt_shape = _read_keypoints(data, said)
     if _is_path(data.get('masks_dir')):
         said.masks_dir = data['masks_dir']
