@@ -29,7 +29,7 @@ _DRIVE = re.compile('[A-Za-z]:')
 
 
 class OutsideError(ValueError):
-    """A name that leads out of its folder."""
+    """Error for a name that leads out of its folder, or cannot be a path on this machine."""
 
 
 def check_name(name: str) -> None:
@@ -89,7 +89,7 @@ def find_inside(root: str, name: str, boundary: str = '') -> str:
 
 
 def is_really_inside(path: str, root: str) -> bool:
-    """Return True if a path, with all links followed, is in a folder or is the folder itself."""
+    """Return True if the real path (all links resolved) is the folder ``root`` or is inside this folder."""
     return _is_in(os.path.realpath(path), os.path.realpath(root))
 
 

@@ -1,4 +1,4 @@
-"""YAML and JSON parsed to plain data and dataclasses: nothing is executed; size, depth and types are checked."""
+"""Parsing of YAML and JSON to plain data and dataclasses, without executing code, with limits on size and depth."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts are nested more than ``levels`` deep; shared parts are walked repeatedly.
+    """Return True if lists and dicts are nested more than ``levels`` deep. A part that occurs twice is walked twice.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)

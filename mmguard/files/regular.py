@@ -122,7 +122,7 @@ def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
 
 
 def open_append(path: str) -> int:
-    """Open a regular file for appending, created if missing; the caller closes the descriptor.
+    """Open a regular file for appending, and create it if it is missing. The caller closes the descriptor.
 
     Raises:
         OSError: The file cannot be written, or the path is a folder, a link, a FIFO, a socket or a device.
@@ -157,7 +157,7 @@ def temporary_folder() -> Iterator[str]:
 
 
 def is_draft(name: str) -> bool:
-    """Return True if a file name is that of a draft of :func:`write_whole`."""
+    """Return True if a file has the name of a draft of :func:`write_whole`."""
     return name.startswith('.') and name.endswith('.part')
 
 
@@ -220,7 +220,7 @@ def _describe_owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """Return True if ``owner``, read from a lock file, is a process of this machine that has ended."""
+    """Return True if ``owner``, the content of a lock file, names a process of this machine that has ended."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
