@@ -54,7 +54,7 @@ def describe_fault(error: BaseException, head: bytes = b'') -> str:
 
 
 def make_printable(path: str, root: Optional[str] = None) -> str:
-    r"""Return a file name as one line of valid text, relative to ``root`` if it is below it.
+    r"""Return a file name as one line of valid text, relative to ``root`` if the file is below ``root``.
 
     Example:
         >>> make_printable('/data/labels/a\nb.png', '/data')

@@ -37,14 +37,14 @@ _COPY_ADVICE = 'copy the data to a disk or mount the storage, then scan that fol
 
 
 class Files:
-    """Reader of files by path, on disk or replaced by contents in memory."""
+    """Reader of files on disk, some of which may be replaced by contents in memory."""
 
     def __init__(self) -> None:
         self._held: Dict[str, bytes] = {}
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read ``contents`` (path -> bytes) in place of files; listings of folders do not change."""
+        """Read ``contents`` (path -> bytes) instead of these files on disk. Listings of folders do not change."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -52,7 +52,7 @@ class Files:
             self._held = before
 
     def get_replacement(self, path: str) -> Optional[bytes]:
-        """Return the content that replaces a file; ``None`` if it is not replaced."""
+        """Return the content that replaces a file, or ``None`` if the file is not replaced."""
         return self._held.get(os.path.abspath(path)) if self._held else None
 
     def open(self, path: str) -> BinaryIO:
@@ -343,7 +343,7 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
 
 
 def _list_files(folder: str, faults: Faults) -> Set[str]:
-    """Return the names in a folder; add a fault and return an empty set if it cannot be read."""
+    """Return the names in a folder. If the folder cannot be read, add a fault and return an empty set."""
     try:
         return set(os.listdir(folder))
     except FileNotFoundError:

@@ -94,7 +94,7 @@ def _list_folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Return True if at least two of these folders contain photographs and the folder itself contains none."""
+    """Return True if two subfolders of ``names`` hold images, mostly photographs, and the folder itself no image."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
     some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
@@ -142,7 +142,7 @@ def find_mask_ending(folder: str) -> str:
 
 
 def _list_images(folder: str) -> List[str]:
-    """Return the first images of a folder."""
+    """Return the paths of the images among the first ``_NAMES`` names of a folder."""
     return [os.path.join(folder, name) for name in list_names(folder, _NAMES) if is_image_name(name)]
 
 

@@ -44,7 +44,7 @@ class Unreadable(NotCorrected):
 
 
 class CannotCorrect(CannotRun):
-    """Reason why `mmguard fix` can correct nothing in a target."""
+    """Reason why `mmguard fix` cannot correct any file of a target."""
 
 
 class NotTried(CannotRun):
@@ -142,7 +142,7 @@ MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
 
 def number(value: Any) -> Optional[float]:
-    """Convert a finite number or a string of one to a float; return ``None`` for anything else."""
+    """Convert a finite number, or a string of such a number, to float. Return ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -153,7 +153,7 @@ def number(value: Any) -> Optional[float]:
 
 
 def parse_corners(values: Any) -> Optional[Tuple[float, ...]]:
-    """Convert a list of four finite numbers or strings of numbers to floats; return ``None`` for anything else."""
+    """Convert a list of four finite numbers, or strings of numbers, to floats. Return ``None`` for anything else."""
     found = [*map(number, values)] if isinstance(values, list) and len(values) == 4 else [None]
     return None if None in found else tuple(found)  # type: ignore[arg-type]
 
@@ -205,7 +205,7 @@ def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
 
 
 class CannotScan(CannotRun):
-    """Reason why `mmguard scan` can read nothing in a target."""
+    """Reason why `mmguard scan` cannot read a target."""
 
 
 @dataclass

@@ -147,7 +147,7 @@ class MapSettings(ValidLabels):
 
 
 def build_settings(options: ScanOptions) -> MapSettings:
-    """Return the settings for a folder of label maps."""
+    """Return the settings that scan options define for a folder of label maps."""
     return MapSettings(
         num_classes=options.num_classes or 256,
         ignore_index=VOID if options.ignore_index is None else options.ignore_index,

@@ -65,7 +65,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return a table of objects, given their class names and corners; no object is ignored.
+    """Return a table of objects, given their class names and corners. No object is marked as ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.
@@ -98,7 +98,7 @@ def facts_of(
     annotations: AnnotationFacts,
     coco: Optional[CocoFacts] = None,
 ) -> LabelFacts:
-    """Compute the facts of a table; ``annotations`` is filled in and becomes part of the facts.
+    """Compute the facts of a table. ``annotations`` is filled in, and becomes part of the facts.
 
     Labels greater than or equal to ``num_classes``, by default the number of names, are invalid.
     """

@@ -1,4 +1,4 @@
-"""COCO, LVIS and panoptic JSON: search of a folder, and reading and correction of a file."""
+"""COCO, LVIS and panoptic JSON: finding the files of a folder, reading and correcting a file."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Read a corrected file without the faults of its boxes, which ``keep_boxes`` leaves unchanged."""
+        """Return the facts of a corrected file without faults of its boxes, which ``keep_boxes`` leaves unchanged."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -186,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder with one of the first images in a JSON, else the first with any image, else ''."""
+    """Return the first usual folder that holds an image of the JSON, else the first that holds any image, else ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

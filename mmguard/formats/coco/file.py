@@ -226,7 +226,7 @@ class Stream:
         return mark == b']'
 
     def _decode_value(self, where: str) -> Any:
-        """Decode the next value with ``json``; faults name the place ``where``."""
+        """Decode the next value with ``json``. A fault names the place ``where``."""
         self._peek()
         size = _WINDOW
         while True:
@@ -265,7 +265,7 @@ class Stream:
         self._pos += 1
 
     def _peek(self) -> bytes:
-        """Skip white space; return the next byte, empty at the end of the file."""
+        """Skip white space, and return the next byte, or ``b''`` at the end of the file."""
         while True:
             self._pos = _SPACE.match(self._data, self._pos).end()  # type: ignore[union-attr]
             if self._pos < len(self._data) or self._ended:
@@ -327,7 +327,7 @@ def _without_collection() -> Iterator[None]:
 
 @dataclass
 class _Reader:
-    """Collector of the batches of a COCO file in columns."""
+    """Collector that stores the batches of a COCO file in columns."""
 
     source: str
     faults: Faults
@@ -361,7 +361,7 @@ class _Reader:
             self.parts.append(build_annotation_columns(records, coco.ids, '' if panoptic else self.masks, batch.typed))
 
     def _forget(self, key: str) -> None:
-        """Add a fault for a second array with the same key, and drop the first array, as readers do."""
+        """Add a fault for a second array with the same key, and drop the first array, as JSON parsers do."""
         self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
         coco = self.coco
         if key == 'annotations':

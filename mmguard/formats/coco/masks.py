@@ -1,4 +1,4 @@
-"""Masks of COCO annotations, checked by structure and size; only thin polygons are drawn."""
+"""Checks of the masks of COCO annotations by structure and size. Only thin polygons are drawn."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
 
 
 def as_float(number: Any) -> float:
-    """Convert a number to float; an int of hundreds of digits becomes infinite."""
+    """Convert a number to float. An int that is too large for float becomes infinite."""
     try:
         return float(number)
     except OverflowError:

@@ -71,8 +71,8 @@ def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> 
         settings: Other fields of :class:`CocoScan`.
 
     Returns:
-        LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
-        loader drops. ``files`` are images.
+        LabelFacts: ``kind='instances'``. Histogram and values count what training sees, without crowds and
+        annotations that the loader drops. ``files`` are images.
     """
     return CocoScan(path, num_classes, **settings).collect_facts()
 
@@ -276,7 +276,7 @@ class CocoScan:
             details.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
 
     def _list_places(self, rows: np.ndarray) -> List[str]:
-        """Return a text with the image and the id for each of the first annotations in ``rows``."""
+        """Return a text, 'a.jpg: annotation 7', for each of the first annotations in ``rows``."""
         coco, table, places = self.coco, self.table, []
         for row in rows[:EXAMPLES].tolist():
             image, code = int(table.image[row]), int(coco.annotations.id[row])
@@ -323,7 +323,7 @@ class CocoScan:
 
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
-    """Return the label of each category: its index in ``codes``, -1 if missing."""
+    """Return the label of each category: the index of its id in ``codes``, or -1 if ``codes`` lacks the id."""
     # If two categories share an id, the last label wins, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
     return [last.get(code, -1) for code, _ in coco.categories]
@@ -339,7 +339,7 @@ def _count_needed_outputs(annotations: AnnotationFacts) -> int:
 def _find_dropped_by_mmdet(
     coco: CocoFile, image: np.ndarray, corners: np.ndarray, boxed: np.ndarray, sizes: np.ndarray
 ) -> Dict[str, np.ndarray]:
-    """Return the annotations that ``CocoDataset.parse_data_info`` drops: reason -> bool (N,)."""
+    """Return {reason: mask}, bool (N,), for annotations that ``CocoDataset.parse_data_info`` drops."""
     columns = coco.annotations
     inside = boxed.copy()
     with np.errstate(invalid='ignore', over='ignore'):
@@ -361,7 +361,7 @@ class CocoSample(NamedTuple):
 
 
 def select_samples(coco: CocoFile) -> List[CocoSample]:
-    """Return a few images with their annotations, without polygons and masks."""
+    """Return samples of a few images, with annotations that lack polygons and masks."""
     columns, images, original = coco.annotations, coco.images, coco.ids.get_original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []

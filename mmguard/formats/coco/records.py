@@ -82,7 +82,7 @@ class Ids:
         self._originals: Dict[int, Any] = {}
 
     def find_code(self, value: Any) -> int:
-        """Return the code of an id; ``MISSING_ID`` if it is not valid."""
+        """Return the code of an id, or ``MISSING_ID`` if the id is not valid."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # equal, and the same dict key
         if isinstance(value, int) and (abs(value) < _LARGEST or value == MISSING_ID):
@@ -96,7 +96,7 @@ class Ids:
         return self._codes[value]
 
     def find_codes(self, values: List[Any], are_integers: bool) -> np.ndarray:
-        """Return the codes of ids, int64 (N,)."""
+        """Return the codes of ids, int64 (N,). If ``are_integers`` is true, no id is a string or a fraction."""
         try:
             if are_integers:
                 column = np.fromiter(values, np.int64, len(values))

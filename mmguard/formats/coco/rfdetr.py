@@ -28,7 +28,7 @@ _NO_PARENT = ('', 'none', 'null')
 
 
 def read_release() -> Optional[Tuple[int, ...]]:
-    """Return the installed release of RF-DETR as (major, minor, patch); ``None`` if it is not installed."""
+    """Return the installed release of RF-DETR as (major, minor, patch), or ``None`` if RF-DETR is not installed."""
     try:
         found = re.match(r'(\d+)\.(\d+)\.(\d+)', metadata.version('rfdetr'))
     except metadata.PackageNotFoundError:

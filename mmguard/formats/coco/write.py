@@ -135,7 +135,7 @@ class _File:
                 counts['no_crowd'] += 1
 
     def _correct_categories(self) -> List[Dict[Any, Any]]:
-        """Correct the categories; return the new ids of the annotations (old -> new), one dict per step."""
+        """Correct the categories. Return {old id: new id} for the annotations, one dict per step."""
         listed, options = self.record['categories'], self.options
         for category in listed:
             if not isinstance(category.get('name'), str):
@@ -171,7 +171,7 @@ class _File:
         return steps
 
     def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
-        """Add a missing box around the polygons of an annotation; convert its box from the format ``options.boxes``."""
+        """Add a missing box around polygons, and convert the box of an annotation from the format ``options.boxes``."""
         form, polygons = self.options.boxes, annotation.get('segmentation')
         if annotation.get('bbox') is None and are_polygons(polygons):
             points: List[Any] = [part for polygon in polygons or () for part in polygon]
@@ -189,7 +189,7 @@ class _File:
                 annotation['area'] = new[2] * new[3]
 
     def select_images(self) -> None:
-        """Rename images as on disk, and leave out those that are missing, or that a loader cannot use."""
+        """Rename images as on disk, and leave out images that are missing or that a loader cannot use."""
         images, folder = self.record['images'], self.options.images
         if folder is not None:
             try:
@@ -216,7 +216,7 @@ class _File:
         return True
 
     def select_annotations(self) -> List[str]:
-        """Clamp boxes, and leave out annotations that cannot be trained on; return the ids of unknown categories."""
+        """Clamp boxes, and leave out annotations that cannot be trained on. Return the ids of unknown categories."""
         record, options, counts = self.record, self.options, self.counts
         sizes = {image['id']: get_size(image) for image in record['images']}
         listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
@@ -286,7 +286,7 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:
-    """Return width and height of an image record; ``None`` unless both are positive numbers of pixels."""
+    """Return width and height of an image record, or ``None`` unless both are positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -303,7 +303,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def get_id(entry: Record, name: str = 'id') -> Any:
-    """Return the id in a record under the key ``name``; ``None`` if it is missing or of the wrong type."""
+    """Return the id in a record under the key ``name``, or ``None`` if the id is missing or has a wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key

@@ -60,7 +60,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the mask of invalid pixels; comparing a few values is several times faster than a lookup."""
+    """Return the mask of invalid pixels. A comparison with a range is several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -231,7 +231,7 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
 
 
 def _compute_histogram(image: Any) -> List[int]:
-    """Return the histogram of an image of one channel; pillow counts several times faster than numpy."""
+    """Return the histogram of an image of one channel. pillow counts several times faster than numpy."""
     from PIL import Image
 
     if not 4 <= image.width * image.height <= _MOST_PACKED:

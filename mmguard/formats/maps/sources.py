@@ -62,7 +62,7 @@ class MapTask:
     settings: MapSettings
 
     def scan(self, items: List[MapItem]) -> MapSummary:
-        """Read the files of one task; return a summary of their records."""
+        """Read the files of one task, and return a summary of their records."""
         invalid = np.array(self.settings.find_invalid_values())
         summary = MapSummary(self.settings)
         for item in items:
@@ -82,7 +82,7 @@ def scan_maps(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> MapSummary:
-    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call."""
+    """Scan label maps in chunks, and call ``on_files`` with the number of files of each chunk."""
     summary = MapSummary(settings)
     for part in mapper(split_into_chunks(items, _FIRST, _MOST), MapTask(settings)):
         summary.merge(part)

@@ -53,11 +53,11 @@ class MapRecord:
 
     @property
     def as_loaded(self) -> Dict[int, int]:
-        """Number of elements by loaded value."""
+        """Loaded value -> number of elements."""
         return self.raw if self.loaded is None else self.loaded
 
     def decode(self, stored: int) -> int:
-        """Return the loaded value of a value in ``raw``, 0 to 255."""
+        """Return the loaded value, 0 to 255, of a stored value in ``raw``."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
         return stored % 256
@@ -72,7 +72,7 @@ _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class NamedFiles(Dict[Any, Examples]):
-    """The number of files of each key, and the names of the first ``keep`` files."""
+    """Key -> number of files with this key, and the names of the first ``keep`` of these files."""
 
     def __init__(self, keep: int = _FEW) -> None:
         super().__init__()

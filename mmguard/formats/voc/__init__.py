@@ -256,7 +256,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 
 
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
-    """Return the content of an XML file; read a missing size from the image, as mmdet does."""
+    """Return the content of an XML file. A missing size is read from the image, as in mmdet."""
     if file.size is None:
         try:
             with FILES.open(os.path.join(root, image.name)) as image_file, open_image(image_file) as opened:

@@ -46,7 +46,7 @@ class VocFile(NamedTuple):
 
 
 class XmlFault(ValueError):
-    """Reason why an XML is not read, and the parser's message."""
+    """Reason why an XML file cannot be read, and the parser's message."""
 
     def __init__(self, reason: str, message: object = '') -> None:
         super().__init__(f'{reason}: {message}' if message else reason)
@@ -166,7 +166,7 @@ def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, 
 
 
 def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
-    """Return corners as mmdet computes them: int() truncates; NaN and infinity, where mmdet stops, remain."""
+    """Return corners as mmdet computes them: truncated, minus 1. NaN and infinity stay, although mmdet stops there."""
     return tuple(float(int(number) - 1) if number - number == 0 else number for number in written)
 
 
@@ -257,7 +257,7 @@ def _read(data: bytes) -> ET.Element:
 
 
 def _read_side(text: Optional[str]) -> float:
-    """Parse the width or height of an image; infinite if it is missing or not positive."""
+    """Return the parsed width or height of an image, or infinity if it is missing or not positive."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
@@ -273,7 +273,7 @@ def _load_box(item: ET.Element) -> Tuple[float, ...]:
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
-    """Clamp the box of an object in place; return 1 if the box changed, else 0."""
+    """Clamp the box of an object in place. Return 1 if the box changed, else 0."""
     corners = np.array([_load_box(item)])
     inside = corners.clip(0, (width, height) * 2)
     if find_corner_faults(corners, (height, width))[0] or (inside == corners).all():

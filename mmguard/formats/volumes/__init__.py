@@ -136,7 +136,7 @@ class Content:
                 pass
 
     def read_blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
-        """Yield ``length`` bytes from ``begin`` on, in blocks of ``size``; the last may be shorter.
+        """Yield ``length`` bytes from ``begin`` on, in blocks of ``size`` bytes; the last block may be shorter.
 
         Raises:
             CannotRead: The file ends earlier, or is damaged.

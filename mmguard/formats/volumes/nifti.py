@@ -92,7 +92,7 @@ LARGE_SLICE = 1 << 24
 
 
 def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
-    """Open a ``.nii`` or ``.nii.gz``; the file must stay open until the voxels are read.
+    """Open a ``.nii`` or ``.nii.gz``. The file must stay open until the voxels are read.
 
     Raises:
         CannotRead: The file is damaged, or nnU-Net's ``reader`` refuses it.
@@ -255,7 +255,7 @@ FLAT = ('.png', '.bmp')
 
 
 def choose_reader(declared: Optional[str], ending: str, first_image: Optional[str]) -> Tuple[str, List[str]]:
-    """Return the name of nnU-Net's reader for a data set, empty if no reader has the extension, and notes for the user.
+    """Return the name of nnU-Net's reader for a data set (empty if none has the extension), and notes for the user.
 
     Args:
         declared (str, optional): ``overwrite_image_reader_writer`` of dataset.json.

@@ -170,7 +170,7 @@ def is_yolo(target: str) -> bool:
 
 
 def find_yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
+    """Return the data sets of a YOLO target. The list is empty if its data.yaml lists no images of ``splits``."""
     is_folder = os.path.isdir(target)
     file = find_data_yaml(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
@@ -206,7 +206,7 @@ def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> Li
 
 
 def _resolve_place(declared: DataYaml, path: str) -> str:
-    """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
+    """Return the path of a folder or list of images. Like ultralytics, drop ``../`` if the path does not exist."""
     roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
     places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
@@ -214,7 +214,7 @@ def _resolve_place(declared: DataYaml, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Return True if a folder contains label files with rows, and no other labels."""
+    """Return True if a folder contains label files with rows, and no images that may be label maps."""
     texts: List[str] = []
     for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
@@ -240,7 +240,7 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return the label files of data sets, and their images and image lists, as paths relative to ``root``."""
+    """Return two sets of paths relative to ``root``: the label files, and the images and image lists, of data sets."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

@@ -44,12 +44,12 @@ class DataYaml:
 
 
 def is_data_yaml(path: str) -> bool:
-    """Return True if a file is a data.yaml: it has names, or their number, and paths of images."""
+    """Return True if a file is a data.yaml: it has class names (or their number) and paths of images."""
     return declares_names(path) and bool({*SPLITS, 'validation'} & set(_read_data(path)))
 
 
 def declares_names(path: str) -> bool:
-    """Return True if a file has class names, or their number: a data.yaml, or a similar file next to the labels."""
+    """Return True if a file has class names or their number, as a data.yaml, or a similar file next to labels, has."""
     data = _read_data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
@@ -57,7 +57,7 @@ def declares_names(path: str) -> bool:
 
 
 def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
-    """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
+    """Return the path of the data.yaml of a folder, empty if not found. A file named data.yaml is preferred."""
     some = list_names(folder, _LOOKED_AT)  # label maps may be a million files
     names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]

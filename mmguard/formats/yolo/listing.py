@@ -49,7 +49,7 @@ class YoloListing:
 
 
 def list_images(places: Sequence[str]) -> YoloListing:
-    """List the images and label files of folders of images and of image lists (.txt)."""
+    """List the images of ``places`` (folders of images, or image lists .txt), with their label files."""
     listing = YoloListing()
     for place in places:
         if os.path.isdir(place):

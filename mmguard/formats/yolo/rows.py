@@ -189,7 +189,7 @@ class TextTask:
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
 
     def scan(self, items: List[TextItem]) -> TextsRead:
-        """Read some label files and check their images, as one task."""
+        """Read the label files of one task, and check their images."""
         read = TextsRead(len(items))
         rows: List[Row] = []
         for number, path, image in items:
@@ -280,7 +280,7 @@ def _correct_row(
 
 
 def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
-    """Move points outside the image to its edge; return an empty list if no area is left."""
+    """Move points outside the image to its edge. Return an empty list if no area is left."""
     _, left, top, right, bottom, *_ = build_row(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]
