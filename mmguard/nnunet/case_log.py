@@ -1,4 +1,4 @@
-"""Reports of a guarded nnU-Net trainer: lines on the console, JSON lines for the report, sums at the end."""
+"""Reports of a guarded nnU-Net trainer: console lines, log files for ``mmguard report``, and counts at the end."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class CaseLog:
         self._log.close()
 
     def _describe_valid(self) -> Dict[str, Any]:
-        """Return guard, class names and raw folder for the record of the run."""
+        """Return the settings of the guard, class names and raw folder, which the log file holds."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 

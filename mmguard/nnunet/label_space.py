@@ -60,7 +60,7 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
 
 
 class _RuleWithGaps(LabelRule):
-    """Rule whose ``label_map`` holds the gaps between the labels: these are invalid, not mapped by the user."""
+    """Rule whose ``label_map`` holds the values in gaps between the labels, which count as invalid, not as mapped."""
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)

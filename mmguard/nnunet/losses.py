@@ -71,7 +71,7 @@ def binary_cross_entropy(
 
 
 def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
-    """Compute nnU-Net's loss of the kept voxels, without averaging."""
+    """Compute nnU-Net's cross entropy of the kept voxels: their sum, or one value per voxel (``reduction``)."""
     return F.cross_entropy(
         logits,
         torch.where(sanitized.keep, sanitized.target, stock.ignore_index),

@@ -80,7 +80,7 @@ class CaseSummary:
             self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: CaseListing, reader: str) -> LabelFacts:
-        """Return the sums as facts for the rules."""
+        """Return the summary as facts for the rules."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
         for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
@@ -187,7 +187,7 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with the changes of an edit; see :meth:`recount`."""
+        """Predict the facts after an edit from the records of the last scan, see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:

@@ -45,7 +45,7 @@ class CaseListing:
 
 
 def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
-    """List the cases of a data set; missing folders are added to the faults of ``spec``."""
+    """List the cases of a data set, and add missing folders to the faults of ``spec``."""
     if is_written_for_v1(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
@@ -178,7 +178,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
-    """Read label and images of a case; faults are reported in the record."""
+    """Read the label and the images of a case. Faults are stored in the record."""
     record = CaseRecord(item.path, item.case, reader)
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)

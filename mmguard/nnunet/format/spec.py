@@ -76,7 +76,7 @@ def read_spec(path: str) -> DatasetSpec:
 
 
 def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
-    """Return the declarations in the content of a dataset.json; a folder named ``DatasetXXX_NAME`` is always v2."""
+    """Return the declarations in the content of a dataset.json. A folder named ``DatasetXXX_NAME`` is always v2."""
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
     spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
@@ -171,7 +171,7 @@ def _read_labels(spec: DatasetSpec) -> None:
 
 
 def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Convert labels from {value: name} to {name: value}; keep all entries with duplicate names."""
+    """Convert labels from {value: name} to {name: value}. The value is appended to a duplicate name."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)

@@ -174,7 +174,7 @@ class LabelList(DeclaredCause):
     )
     limits = 'Cannot tell whether a class name in dataset.json is assigned to the right label value.'
     advice = (
-        'Write name: integer, each name once, `"background": 0` first and "ignore" last: `"labels": {{"background": 0, '
+        'Write each label once as "name": integer, "background" first and "ignore" last: `"labels": {{"background": 0, '
         '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only if their values have a gap: `seg[seg == 4] '
         '= 2`, and the same number in dataset.json.'
     )
@@ -231,7 +231,7 @@ class RegionList(DeclaredCause):
     before = 'MG132'
     declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not match the regions.'
-    why = 'nnU-Net predicts a mask per region; regions_class_order says which label each mask writes, largest first.'
+    why = 'nnU-Net predicts a mask per region; regions_class_order lists the label of each mask, largest region first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
         right='"regions_class_order": [1, 2] next to these labels',

@@ -109,8 +109,8 @@ class NothingLabelled(VolumeCause):
         'learns background there.'
     )
     example = Example(
-        wrong='a case that was not annotated, its label file all 0',
-        right='its label file all "ignore", or the case left out',
+        wrong='a case that was not annotated, with a label file of only 0',
+        right='a label file of only "ignore" for this case, or the case left out',
     )
     limits = 'Cannot tell a healthy case from one that was not annotated.'
     advice = (
@@ -173,7 +173,7 @@ class VolumesFine(AllClear):
         wrong='a training that crashes on data preprocessed before the labels were corrected',
         right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
     )
-    limits = 'Cannot tell whether a declared label is the right one for its voxels.'
+    limits = 'Cannot tell whether the voxels of a label show the class that dataset.json names.'
     advice = (
         'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
         'preprocessed before.'
