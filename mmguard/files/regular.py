@@ -18,7 +18,7 @@ _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) 
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise the errors of :func:`open_regular` without opening the file, which a library then opens by name."""
+    """Raise the errors of :func:`open_regular` for a file that a library will open by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -137,7 +137,7 @@ def open_append(path: str) -> int:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder, and delete it at the end. Those left by killed processes are deleted first."""
+    """Yield a temporary folder, and delete it at the end. Leftovers of killed processes are deleted first."""
     for left in Path(tempfile.gettempdir()).glob(f'{_PREFIX}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -234,7 +234,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Return True if the file was locked, False if another process has it locked, ``None`` if it cannot be locked."""
+    """Lock a file. Return True on success, False if another process holds the lock, ``None`` without support of locks."""
     if fcntl is None:
         return None
     try:
@@ -247,7 +247,7 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """Open a draft of a file, and return (descriptor, path). If the usual draft is in use, its name is random."""
+    """Open a draft of a file, and return (descriptor, path). If the usual draft is in use, a random name is chosen."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # belongs to another user, or is a link
