@@ -145,7 +145,7 @@ class Faults:
         return bool(self._places)
 
     def add(self, what: str, where: str) -> None:
-        """Add the place ``where`` the fault ``what`` occurs; faults with the same text are counted together."""
+        """Add the fault ``what`` at the place ``where``. Faults with the same text are counted together."""
         places = self._places.setdefault(what, [])
         if len(places) < MAX_PLACES:
             places.append(where)

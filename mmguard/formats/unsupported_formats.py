@@ -79,7 +79,7 @@ def _get_ending(file: str) -> str:
 
 
 def has_photos_with_texts(folder: str) -> bool:
-    """Return True if at least half of the JPEGs in a folder have a text file of the same name, as YOLO has."""
+    """Return True if at least half of the JPEGs in a folder have a text file of the same name, as in YOLO."""
     stems: Dict[bool, Set[str]] = {True: set(), False: set()}
     names = itertools.chain.from_iterable(files for _, files in walk(folder, lambda name, error: None))
     for name in itertools.islice(names, _NAMES):

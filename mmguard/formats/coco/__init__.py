@@ -78,7 +78,7 @@ class Coco(Format):
         return facts
 
     def _read_one(self, target: str, options: ScanOptions) -> LabelFacts:
-        """Read a file, and the category names in the files of other splits, whose ids must stay the same as here."""
+        """Read a file, and the category names in the files of other splits, which need the same ids."""
         from mmguard.formats.coco.file import read_coco
 
         facts = self.read(target, options)

@@ -95,7 +95,7 @@ class CocoScan:
     ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None
     masks: bool = False  #: Check all masks; of a panoptic file, all PNGs instead of a sample.
     maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing files are reported.
-    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: the one named like it.
+    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: the folder named like the file.
 
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path

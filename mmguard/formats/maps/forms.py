@@ -135,7 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the pixel format of an array, named as in :func:`get_form`; that of integers depends on their range."""
+    """Return the pixel format of an array, named as in :func:`get_form`; for integers, it depends on the range."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:

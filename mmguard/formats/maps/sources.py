@@ -121,7 +121,7 @@ class MapSource(Source):
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
-        """Compare the scan of a few files with the framework's own loader; return ``None`` if it has none."""
+        """Return a comparison of a few files with the framework's own loader, or ``None`` if it has no loader."""
         return None
 
     def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:

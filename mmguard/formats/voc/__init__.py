@@ -144,7 +144,7 @@ def scan_voc_files(
     faults: Optional[Faults] = None,
     boundary: str = '',
 ) -> LabelFacts:
-    """Read the listed files as :func:`scan_voc`. Images outside ``boundary`` (default: ``root``) count as missing."""
+    """Read the listed files like :func:`scan_voc`. Images outside ``boundary`` (default: ``root``) count as missing."""
     faults = Faults() if faults is None else faults
     read: List[Tuple[VocImage, VocFile]] = []
     for image in listed:

@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Parse a YAML file. If it cannot be read, return ``None``; if it is not plain data, add it to ``faults``."""
+    """Parse a YAML file. Return ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:

@@ -124,7 +124,7 @@ class _ScanResults(TextsRead):
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows seem to be a box in pixels and then its class, which has fewer values than the first column."""
+    """Return True if rows look like a box in pixels, then a class: the last column has fewer values than the first."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
