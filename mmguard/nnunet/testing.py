@@ -1,4 +1,4 @@
-"""Assertion for tests about the augmentation and the outputs of an nnU-Net trainer."""
+"""Assertion for tests of the augmentation and the outputs of an nnU-Net trainer."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _sanitize(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tu
 
 
 def find_case_names(batch: dict) -> List[Optional[str]]:
-    """Return the name of the case of each sample of a batch, or ``None`` if the batch has no names."""
+    """Return the case name of each sample of a batch; each one is ``None`` if the batch has no names."""
     keys = batch.get('keys')
     return [None] * len(batch['data']) if keys is None else [str(key) for key in keys]
 
