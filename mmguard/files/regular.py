@@ -234,7 +234,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Lock a file. Return True on success, False if another process holds the lock, ``None`` without support of locks."""
+    """Lock a file. Return True on success, False if another process holds the lock, ``None`` without lock support."""
     if fcntl is None:
         return None
     try:
