@@ -64,7 +64,7 @@ NO_CLASSES = {
 }  # fmt: skip
 #: Folders of images whose labels are in another folder; their subfolders are cities or videos.
 _LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
-#: Number of classes to look into, number of names in each, and the color count that only photographs exceed.
+#: Maximum numbers of inspected classes and of names in each; number of colors that only photographs exceed.
 _CLASSES, _NAMES, _COLORS = 5, 200, 256
 #: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3

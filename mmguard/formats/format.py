@@ -57,7 +57,7 @@ class Corrected(NamedTuple):
     data: bytes  #: Content of the corrected file; the original content if nothing was changed.
     ending: str  #: Ending of the file name in the copy.
     changes: List[str]  #: Changes as text; empty if nothing was changed.
-    values: Dict[str, int]  #: Value as stored -> number of elements that were changed because of it.
+    values: Dict[str, int]  #: Value as stored -> number of elements that were changed for this value.
     counts: Dict[str, int]  #: Kind of change (skipped, remapped, ...) -> number of changes.
     invalid: Optional[Dict[str, int]] = None  #: Value -> number of elements that stay invalid.
 
@@ -194,7 +194,7 @@ class Task(Protocol):
         """Return the result for an item that crashed the process reading it."""
 
 
-#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight.
+#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of chunks in flight.
 Mapper = Callable[[Iterable[List[Any]], Task], Iterator[Any]]
 
 

@@ -41,7 +41,7 @@ class ScanOptions:
     framework: Optional[str] = None
     masks: bool = False  #: Read the masks of a COCO JSON, too; always done if a config trains masks.
     classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for VOC and class folders.
-    run_code: bool = False  #: Allow a config in YAML or JSON to name code.
+    run_code: bool = False  #: Allow a config in YAML or JSON to import code that it names.
 
     def build_arguments(self) -> List[str]:
         """Return the equivalent command-line arguments."""
@@ -65,12 +65,13 @@ class ScanOptions:
 class FixOptions:
     """Options of `mmguard fix`: which labels are valid, and how invalid labels are changed."""
 
-    num_classes: Optional[int] = None  #: For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+    num_classes: Optional[int] = None  #: For label maps: labels in ``[0, num_classes)`` and ``ignore_index`` are valid.
     ignore_index: int = VOID  #: Label that invalid pixels are set to.
     #: Value as stored -> class (COCO: category id -> category id), applied first. For label maps, ``'*'`` means all
     #: other values.
     label_map: Dict[Any, int] = field(default_factory=dict)
-    #: For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+    #: For pixels: ``'ignore'`` (set to ``ignore_index``) or ``'clip'`` (clamp into the classes). Instances with an
+    #: invalid label or box are dropped.
     on_invalid: str = 'ignore'
     #: VOC: valid names of objects. COCO: names of the categories in the order to write. If ``None``, any name is valid,
     #: and the order is kept.
@@ -78,7 +79,7 @@ class FixOptions:
     #: Name of a category -> its new name; applied before ``classes``.
     rename: Dict[str, str] = field(default_factory=dict)
     renumber: Optional[int] = None  #: First id for the categories of COCO, which are numbered in the order of the file.
-    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
+    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty for the usual one.
     keep_boxes: bool = False  #: Keep the boxes of COCO: none is clamped, and no object is dropped for its box.
     scale: Optional[float] = None  #: Factor for the values of label maps.
     no_crowds: bool = False  #: Turn crowds (VOC: difficult objects) into ordinary objects.

@@ -186,7 +186,7 @@ _ALONE = (
     ('.label', '', 'point labels of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
-#: Files that are mentioned only if nothing else could be read.
+#: Kinds of files that are mentioned only if nothing else could be read.
 _OTHERS = (
     ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT_ADVICE}'),
     ('json', '"FeatureCollection"', f'GeoJSON: draw it with `rasterio.features.rasterize`, then {_MAPS_ADVICE}'),

@@ -139,7 +139,7 @@ class FoundFile(NamedTuple):
 
     name: str  #: Path relative to the folder.
     path: str  #: Path of the file.
-    images: str  #: Folder of its images; empty if not found.
+    images: str  #: Folder of the images of the file; empty if not found.
 
 
 def find_coco_files(root: str) -> List[FoundFile]:

@@ -53,8 +53,8 @@ class Numbering(NamedTuple):
     """Mapping from the categories of a COCO file to labels."""
 
     by: str  #: Value of ``AnnotationFacts.labelled_by``.
-    labels: List[int]  #: Label of each category of the file; -1 if it has none.
-    names: List[str]  #: Names of the labels; empty if they have none.
+    labels: List[int]  #: Label of each category of the file; -1 for a category without label.
+    names: List[str]  #: Names of the labels; empty if the labels have no names.
 
 
 def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> LabelFacts:
@@ -87,7 +87,7 @@ class CocoScan:
     images: Optional[str] = None  #: Folder of the images; if given, missing files are reported.
     min_size: int = MIN_SIZE  #: Images with a shorter side count as small, ``filter_cfg['min_size']`` of the data set.
     #: Data set of mmdet: ``'coco'``, ``'panoptic'``, ``'lvis'`` (every category of the file has a label, listed or not)
-    #: or ``'lvis_url'`` (of LVIS 1.0: its images are named by ``coco_url``, too).
+    #: or ``'lvis_url'`` (LVIS 1.0, whose images are named by ``coco_url``).
     family: str = 'coco'
     labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``. Default: those of the framework.
     framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.

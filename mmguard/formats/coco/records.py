@@ -15,7 +15,7 @@ from mmguard.text import shorten
 
 #: Code of a missing id.
 MISSING_ID = -(1 << 63)
-#: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
+#: First code of ids that are not integers; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
 _URL = 'http://images.cocodataset.org/'

@@ -16,7 +16,7 @@ from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, find_corner_faults
 from mmguard.text import quantity
 
-#: Kind of change -> what was changed, and how.
+#: Kind of change -> (kind of element, how the elements were changed).
 _WORDS = {
     'label': ('annotation', 'of an unknown category dropped'),
     'image_not_listed': ('annotation', 'of unlisted images dropped'),

@@ -89,7 +89,7 @@ def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
 
 
-#: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
+#: Maximum number of distinct values. More values cannot be classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
 _MOST_COUNTED = 1 << 16
 MAX_COLORS = 256

@@ -104,7 +104,7 @@ class MapSource(Source):
         #: End of the names of the label maps, if other images are in the same folder.
         self.suffix = ''
         self.class_names = class_names or []
-        #: Faults seen while files were listed: missing partners, unreadable folders.
+        #: Faults seen while files were listed: missing images or label maps, unreadable folders.
         self.noticed = MapSummary(settings)
         self._summary: Optional[MapSummary] = None
 

@@ -24,13 +24,13 @@ class MapItem(NamedTuple):
 class MapRecord:
     """Record of one label map, as stored and as loaded by the framework."""
 
-    path: str  #: The file.
-    image: Optional[str] = None  #: The image that it labels.
+    path: str  #: Path of the label map.
+    image: Optional[str] = None  #: Path of the image that the file labels.
     backend: str = 'pillow'  #: Decoder that produced ``loaded``.
-    form: str = ''  #: Form of the file, see :class:`~mmguard.facts.labels.MapFacts`.
+    form: str = ''  #: Pixel format of the file, see :class:`~mmguard.facts.labels.MapFacts`.
     shape: Optional[Shape] = None  #: (height, width), or (z, y, x) of a volume.
-    image_form: str = ''  #: Form of the image.
-    image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
+    image_form: str = ''  #: Pixel format of the image.
+    image_shape: Optional[Shape] = None  #: (height, width) of the image after its EXIF rotation.
     #: Stored value -> number of pixels, for the most frequent values; for color files only if they hold gray values.
     raw: Dict[int, int] = field(default_factory=dict)
     #: Loaded value (uint8, before any shift or map) -> number of elements; ``None`` if it equals ``raw``.

@@ -109,7 +109,7 @@ class VocImage(NamedTuple):
     """Paths of an image and of its XML file."""
 
     name: str  #: Path of the image relative to the root.
-    xml: str  #: Path of its annotation relative to the root.
+    xml: str  #: Path of the XML file relative to the root.
 
 
 def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:

@@ -31,8 +31,8 @@ _PATHS += [f'{{*}}object/{{*}}bndbox/{{*}}{side}' for side in _SIDES]
 class VocObject(NamedTuple):
     """An object in an XML file: its category and its box."""
 
-    name: str  #: Name of its category.
-    difficult: bool  #: True if it is not trained on.
+    name: str  #: Category of the object.
+    difficult: bool  #: True if the object is not trained on.
     #: Corners as mmdet computes them: integers, one less than in the file; all ``NO_NUMBER`` if the box is missing.
     corners: Tuple[float, ...]
     written: Tuple[float, ...]  #: Corners as in the file; all ``NO_NUMBER`` if the box is missing.

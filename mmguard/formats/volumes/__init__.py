@@ -43,7 +43,7 @@ class Volume:
     dtype: np.dtype  #: Type of the stored voxels.
     shape: Tuple[int, ...]  #: (channels, z, y, x), nnU-Net's order.
     dimension: int  #: Number of axes of the file.
-    geometry: Geometry  #: Position of its voxels.
+    geometry: Geometry  #: Position of the voxels.
     #: Return an iterator over stored arrays of (rows, voxels of a row), first to last; may be called once. A row is a
     #: slice, or a line of a large slice. Slices go along z, channel after channel. Raises ``CannotRead`` if the file is
     #: truncated.

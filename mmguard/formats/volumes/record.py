@@ -23,13 +23,13 @@ class FileRecord:
     """Statistics of one volume."""
 
     path: str  #: Path of the file.
-    fault: str = ''  #: Reason why it cannot be read, in two or three words; empty if it was read.
+    fault: str = ''  #: Reason why the file cannot be read, in two or three words; empty if it was read.
     detail: str = ''  #: The reason with numbers and names.
     missing: int = 0  #: Number of voxels missing at the end of the file.
     dtype: str = ''  #: Type of the stored voxels.
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
-    geometry: Geometry = field(default_factory=Geometry)  #: Position of its voxels.
+    geometry: Geometry = field(default_factory=Geometry)  #: Position of the voxels.
     form: str = ''  #: Voxel type or number of axes that nnU-Net does not accept; empty if accepted.
     scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
     #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.
@@ -77,7 +77,7 @@ class FileRecord:
 class CaseRecord:
     """Statistics of the files of one case."""
 
-    path: str  #: Path of its label file.
+    path: str  #: Path of the label file of the case.
     case: str  #: Name of the case.
     reader: str = ''  #: Name of the nnU-Net class that reads the files.
     label: Optional[FileRecord] = None  #: Label file, if there is one.
@@ -102,7 +102,7 @@ MAX_SLICED = 32
 _MANY = 32
 #: Maximum number of values counted while reading a file.
 _MAX_COUNTED = 1 << 16
-#: Beyond this, float32 cannot represent odd integers.
+#: Beyond this value, float32 cannot represent odd integers.
 _MAX_WHOLE = 1 << 24
 
 FRACTIONS, NAN, INF = 'fractions', 'nan', 'inf'

@@ -97,7 +97,7 @@ class Yolo(Format):
         return LabelFiles(files, correct, frozenset({*places} - own), None, frozenset(own - texts), root)
 
 
-#: Number of folders, and of files in each, to look at before a target is rejected.
+#: Maximum numbers of folders and of text files that are inspected to recognize a folder of labels.
 _FOLDERS, _FILES = 50, 200
 
 
@@ -109,7 +109,7 @@ class YoloSet:
     target: str  #: Folder, data.yaml, list of images or label file, as given.
     root: str  #: Folder that file names are relative to.
     declared: DataYaml  #: Names, number of classes and keypoints of its data.yaml.
-    places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
+    places: Optional[List[str]] = None  #: Folders and lists of images; ``None`` if the root is searched.
     images: Optional[str] = None  #: Folder of the images, if given by the user.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
 

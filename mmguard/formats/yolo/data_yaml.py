@@ -30,12 +30,12 @@ class DataYaml:
     """Names, classes and paths that a data.yaml sets."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
-    root: str = ''  #: Folder that its paths are relative to.
+    root: str = ''  #: Folder that the paths in the file are relative to.
     names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
     num_classes: Optional[int] = None  #: ``nc``, or the number of names.
     kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
     unswapped: int = 0  #: Number of keypoints if ``flip_idx`` swaps none of them, else 0.
-    #: Split -> folders and lists of images as written.
+    #: Split -> folders and lists of images, as written in the file.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
     #: Folder of label maps, which replaces the last ``images`` in paths; empty if labels are rows of text files.
@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Parse a YAML file. Return ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
+    """Parse a YAML file. Return ``None`` if it cannot be read; if it is not plain data, add a reason to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:

@@ -22,7 +22,7 @@ class TextItem(NamedTuple):
     """A label file to read, and its image."""
 
     number: int  #: Index in the data set.
-    path: str  #: Path of the label file; empty if the image has none.
+    path: str  #: Path of the label file; empty if the image has no label file.
     image: str  #: Path of the image; empty if unknown.
 
 

@@ -27,7 +27,7 @@ from mmguard.text import quantity, shorten
 
 #: Rounding that ultralytics tolerates on either side of [0, 1].
 SLACK = 0.01
-#: A coordinate above this is in pixels, not a fraction of the image.
+#: A coordinate above this value is in pixels, not a fraction of the image.
 PIXELS = 2.0
 #: Flags of a row, combined by addition: a coordinate is beyond the image, a coordinate is in pixels.
 IS_BEYOND, IS_IN_PIXELS = 1, 2
