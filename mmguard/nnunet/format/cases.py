@@ -25,9 +25,9 @@ _MACOS_NOTE = 'macOS created it next to a copied file'
 class CaseItem(NamedTuple):
     """Files of a case, which one task reads."""
 
-    path: str  #: Path of its label file.
+    path: str  #: Path of the label file of the case.
     case: str  #: Name of the case.
-    images: Tuple[str, ...]  #: Its existing image files, one per channel, in order.
+    images: Tuple[str, ...]  #: Existing image files of the case, in the order of the channels.
     has_label: bool = True  #: True if the label file exists.
 
 

@@ -35,9 +35,9 @@ _DEEPEST = 20
 class DatasetSpec:
     """Declarations of a dataset.json, as far as they are valid."""
 
-    content: Dict[str, Any] = field(default_factory=dict)  #: The whole content.
+    content: Dict[str, Any] = field(default_factory=dict)  #: Whole content of dataset.json.
     expected: Tuple[int, ...] = ()  #: Valid values including the ignored one; empty if no labels are declared.
-    ignore: Optional[int] = None  #: The ignored value.
+    ignore: Optional[int] = None  #: Value of the ignore label.
     names: Dict[int, str] = field(default_factory=dict)  #: Value -> its class, or all regions that contain it.
     channels: Optional[int] = None  #: Number of channels.
     file_ending: str = ''  #: Ending of the files, e.g. ``'.nii.gz'``.
