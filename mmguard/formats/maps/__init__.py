@@ -80,8 +80,8 @@ class LabelMaps(Format):
                 )
                 source.notes.append(note)
             if options.num_classes is None:
-                text = 'without --num-classes every value counts as a class; pass --num-classes to find invalid values'
-                source.notes.append(Message(text))
+                note = Message('without --num-classes every value counts as a class; pass it to find invalid values')
+                source.notes.append(note)
             sets.sources.append(source)
         return sets
 
