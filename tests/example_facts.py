@@ -236,7 +236,7 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG394': lambda: instances(
         _THREE,
         3,
-        {'unreadable': {'RF-DETR has no label for a category (KeyError): no annotation of train uses it': ['cow']}},
+        {'unreadable': {'RF-DETR has no label for a category that no annotation of train uses (KeyError)': ['cow']}},
     ),
     'MG395': lambda: masks('a segment has no pixel in its PNG'),
     'MG396': lambda: masks('the mask is missing'),

@@ -72,8 +72,8 @@ def _in_cases(cases: int) -> LabelFacts:
 
 #: Code -> facts on which its cause is the first one found.
 VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
-    'MG180': lambda: _declared('keys', 'channel_names is missing (it has "modality", as nnU-Net v1)'),
-    'MG582': lambda: _declared('count', 'numTraining is 21, 20 cases were found'),
+    'MG180': lambda: _declared('keys', 'channel_names is missing (it has "modality", as in nnU-Net v1)'),
+    'MG582': lambda: _declared('count', 'numTraining is 21, but 20 cases were found'),
     'MG181': lambda: _declared('labels', 'labels must be 0, 1, 2, ... without a gap, got 0, 1, 4'),
     'MG182': lambda: _declared('regions', 'labels declare regions, but regions_class_order is missing'),
     'MG185': lambda: voxels(

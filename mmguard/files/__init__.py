@@ -1,1 +1,1 @@
-"""Atomic writes, JSON of declared types, and plain-data parsing that executes nothing."""
+"""Files: checked paths, images, atomic writes, and parsing of YAML and JSON that executes no code."""

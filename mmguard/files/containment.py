@@ -1,19 +1,19 @@
-r"""Checks that no name from a data set becomes a path outside of it, or of ``--out``.
+r"""Checks that no name from a data set becomes a path outside of the data set or of ``--out``.
 
 A data set is untrusted, so each name in it is checked here before it is joined to a folder:
 
 - **Names in records** (``file_name`` of COCO, lists of VOC, PNG of panoptic files) must stay in the folder that they
   are relative to: :func:`resolve_inside`. An absolute path inside of that folder is allowed. An image outside of the
   folder is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.
-- **Paths in settings** that the user passes, or that come with them (``path``, ``train`` and ``val`` of a
-  data.yaml, its lists of images, ``dataset`` in dataset.json), and data sets of a config without ``data_root`` and
-  ``data_prefix``, often lead to other folders of the same machine, and are only *read*: :func:`check_name` is enough.
+- **Paths in settings** (``path``, ``train`` and ``val`` of a data.yaml, its lists of images, ``dataset`` in
+  dataset.json, data sets of a config without ``data_root`` and ``data_prefix``) often lead to other folders of the
+  same machine. Such paths are only *read*, so :func:`check_name` is enough.
 - **Links** are followed for reading: ``images -> /bigdisk/images`` is common. Writers check real paths:
-  :func:`is_really_inside`. A file of the source whose real path is outside of it never becomes a file of the copy (an
-  image stays a link), and no link in ``--out`` leads a copy elsewhere.
+  :func:`is_really_inside`. A source file whose real path is outside of the source is never copied (an image stays a
+  link), and no link in ``--out`` redirects a copy to another folder.
 
-On every system, names are refused that contain a control character, or that Windows would read as another drive or host
-(``C:\x``, ``\\host\share``, where it would log in).
+On every system, a name is refused if it contains a control character, or if Windows would read it as another drive or
+host (``C:\x``, ``\\host\share``, where Windows would log in).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import re
 
-#: Note after the name of a file that is not read.
+#: Note after the name of a file that is not read because its path leads out of the data set.
 OUTSIDE_REASON = 'outside of the data set'
 _CONTROL = re.compile(r'[\x00-\x1f\x7f]')
 _HOST = re.compile(r'[/\\]{2}')
@@ -29,14 +29,14 @@ _DRIVE = re.compile('[A-Za-z]:')
 
 
 class OutsideError(ValueError):
-    """A name that leads out of its folder."""
+    """Error for a name that leads out of its folder, or cannot be a path on this machine."""
 
 
 def check_name(name: str) -> None:
     """Raise if a name cannot be a path on this machine.
 
     Raises:
-        OutsideError: The name has a control character, or begins with a host or with a drive unknown here.
+        OutsideError: The name has a control character, or begins with a host or, except on Windows, with a drive.
     """
     if _CONTROL.search(name):
         raise OutsideError(f'{name!r:.120} has a control character')
@@ -45,7 +45,7 @@ def check_name(name: str) -> None:
 
 
 def resolve_inside(root: str, name: str, boundary: str = '') -> str:
-    r"""Return the path of a name in a folder.
+    r"""Return the path of a name in a folder, and raise an error if the path leads out of the folder.
 
     Args:
         root (str): The folder. If empty (unknown), ``name`` may be any path of this machine.
@@ -56,7 +56,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
         str: The path without ``..``, so that the opened file is the checked one, even with links.
 
     Raises:
-        OutsideError: The name leads out of the folder, in the notation of this system or of another.
+        OutsideError: The name leads out of the folder, read as a path of POSIX or of Windows.
 
     Example:
         >>> resolve_inside('data/coco', 'train/./a.png')
@@ -81,7 +81,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
 
 
 def find_inside(root: str, name: str, boundary: str = '') -> str:
-    """Return the path of a name in a folder as :func:`resolve_inside` does, empty if it leads out of the folder."""
+    """Return :func:`resolve_inside` of a name, or an empty string if the path leads out of the folder."""
     try:
         return resolve_inside(root, name, boundary)
     except OutsideError:
@@ -89,7 +89,7 @@ def find_inside(root: str, name: str, boundary: str = '') -> str:
 
 
 def is_really_inside(path: str, root: str) -> bool:
-    """Return True if a path, with all links followed, is in a folder or is the folder itself."""
+    """Return True if the real path (all links resolved) is the folder ``root`` or is inside this folder."""
     return _is_in(os.path.realpath(path), os.path.realpath(root))
 
 

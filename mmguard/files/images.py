@@ -1,4 +1,4 @@
-"""The only opener of images: it reads plain raster formats, and limits the work that a header can ask for."""
+"""Opening of images: only plain raster formats are read, and the work that a file header can cause is limited."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, BinaryIO, Iterator, Tuple
 
 #: Formats that are read: only plain rasters, because pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
-#: Maximum size of the decoded pixels in bytes; bytes per pixel of some modes, with copies (other modes: 4).
+#: Maximum size of the decoded pixels in bytes; bytes per pixel by pillow's mode, with copies (other modes: 4).
 MOST_DECODED, _BYTES = 1 << 28, {'1': 1, 'L': 1, 'P': 1, 'I': 8, 'F': 8}
-#: Pixels that any file may have; pixels per byte that a larger file may have (1-bit: 8 times). Deflate reaches 1,032.
+#: Number of pixels that any file may have; pixels per byte of files with more (1-bit: 8 times). Deflate reaches 1,032.
 FREE, MOST_PER_BYTE = 1 << 24, 2048
-#: Maximum number of pixels of a JPEG times its scans: each scan goes over all of them.
+#: Maximum product of the numbers of pixels and scans of a JPEG, because each scan goes over all pixels.
 MOST_SCANNED = 1 << 31
-#: pillow may read _READ bytes plus _TIMES the size of the file; each call of ``read`` counts _CALL bytes more.
+#: pillow may read _READ bytes plus _TIMES the size of the file; each call of ``read`` counts as _CALL more bytes.
 _READ, _TIMES, _CALL = 1 << 26, 8, 1 << 12
 
 
 class TooCostly(MemoryError):
-    """An image that takes too much work to decode; the message is the reason, 'too many pixels for its bytes'."""
+    """Error for an image that takes too much work to decode. The message is the reason, e.g. 'too large'."""
 
 
 @lru_cache(maxsize=None)
@@ -33,10 +33,10 @@ def _list_formats() -> Tuple[str, ...]:
 
 @contextmanager
 def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] = ()) -> Iterator[Any]:
-    """Open an image with pillow, which may raise anything for a damaged file; ``formats`` are pillow's names.
+    """Open an image with pillow, in one of ``formats`` (pillow's names). A damaged file may raise any exception.
 
     Raises:
-        TooCostly: With ``decodes``, the header asks for too much work.
+        TooCostly: ``decodes`` is true, and decoding the image would take too much work.
     """
     from PIL import Image
 
@@ -57,7 +57,7 @@ def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] =
 
 
 class _Bounded(io.BufferedReader):
-    """A file that limits the bytes that are read, because a header with thousands of parts repeats reads."""
+    """File that limits the total number of bytes read, because a header with thousands of parts repeats reads."""
 
     def __init__(self, file: Any, stored: int) -> None:
         super().__init__(getattr(file, 'raw', file))
@@ -72,4 +72,4 @@ class _Bounded(io.BufferedReader):
         return data
 
     def close(self) -> None:
-        """Leave the file open for its owner."""
+        """Leave the file open: the caller of :func:`open_image` closes the file."""

@@ -1,4 +1,4 @@
-"""YAML and JSON parsed to plain data and dataclasses: nothing is executed; size, depth and types are checked."""
+"""Parsing of YAML and JSON to plain data and dataclasses, without executing code, with limits on size and depth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from typing import (
 
 #: Maximum number of values in a config or a data.yaml.
 LARGEST = 1_000_000
-#: Maximum depth of lists and dicts; code that walks them recurses once per level.
+#: Maximum nesting depth of lists and dicts, because code that walks them recurses once per level.
 DEEPEST = 100
 _MOST_DIGITS = 4000
 _TOO_DEEP_FAULT = f'nested more than {DEEPEST} levels deep'
@@ -42,7 +42,7 @@ def parse_data(text: str, ending: str) -> Any:
     Raises:
         NotPlain: The text holds more than plain data, expands to too many values by aliases, or is nested too
             deeply.
-        ValueError: The text is damaged; the parser's error is the cause.
+        ValueError: The text is not valid JSON or YAML.
 
     Example:
         >>> parse_data('a: [1, 2]', '.yaml')
@@ -71,7 +71,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts are nested more than ``levels`` deep; shared parts are walked repeatedly.
+    """Return True if lists and dicts are nested more than ``levels`` deep. A part that occurs twice is walked twice.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -88,11 +88,11 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Refuse YAML that expands to too many values or is nested too deeply, before merge keys copy aliases."""
+    """Raise :class:`NotPlain` if YAML is nested too deeply or its aliases expand to too many values."""
     import yaml
 
     known: Dict[Optional[str], Tuple[int, int]] = {}
-    around: List[Tuple[Optional[str], int, int]] = [(None, 0, 0)]  # name, values and levels of each open part
+    around: List[Tuple[Optional[str], int, int]] = [(None, 0, 0)]  # anchor, values and levels of each open part
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
             around.append((event.anchor, 1, 0))
@@ -130,11 +130,11 @@ LARGEST_WEIGHTS = 1 << 22
 
 
 def parse_weights(content: bytes, ending: str) -> Any:
-    """Parse a file of class weights by its ending, without executing code; the limit is :data:`LARGEST_WEIGHTS` bytes.
+    """Parse the content of a file of class weights (.npy, .json, else YAML) without executing code.
 
     Raises:
         ValueError: The file is damaged or too large, or a .npy holds anything but a list of numbers.
-        Exception: Anything else that a damaged file raises.
+        Exception: The file is damaged; NumPy may raise anything.
     """
     if len(content) > LARGEST_WEIGHTS:
         raise ValueError(f'it is larger than {LARGEST_WEIGHTS >> 20} MiB')
@@ -143,7 +143,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
 
         array = np.load(io.BytesIO(content), allow_pickle=False)
         if getattr(array, 'ndim', 0) != 1 or not 0 < len(array) <= len(content):  # numbers may have 0 bytes
-            raise ValueError(f'it does not hold a list, but an array of shape {getattr(array, "shape", "unknown")}')
+            raise ValueError(f'it holds an array of shape {getattr(array, "shape", "unknown")}, not a list')
         return array.tolist()
     try:
         return parse_data(content.decode(), '.json' if ending == '.json' else '.yaml')
@@ -157,7 +157,7 @@ Decode = Callable[[Any], Any]
 #: Rank of a process, or number of processes; values above _RANKS are refused as implausible.
 Rank = NewType('Rank', int)
 _RANKS = 1 << 20
-#: Largest integer that every reader of JSON supports.
+#: Largest integer that every JSON parser represents exactly.
 _MOST = 1 << 53
 
 
@@ -170,7 +170,7 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 
     Raises:
         NotJson: The text is not JSON.
-        ValueError: The JSON is not an object; the message names its type.
+        ValueError: The JSON is not an object, or is nested too deeply.
     """
     try:
         record = json.loads(text)
@@ -184,8 +184,8 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 def decode(kind: Type[T], value: Any) -> T:
     """Convert a value from ``json.loads`` to the type ``kind``, e.g. a dataclass or ``Dict[int, int]``.
 
-    Integers are counts >= 0; integer keys of a dict are labels of any sign. Keys that a dataclass does not have as
-    fields are ignored.
+    Integers must be counts >= 0; integer keys of a dict are labels, which may be negative. Keys without a field in the
+    dataclass are ignored.
 
     Raises:
         ValueError: The value does not match the type; the message says where and why.

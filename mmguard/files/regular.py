@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Iterator, Optional, Tuple, Union
 
-#: O_NONBLOCK: a FIFO that replaces a file between check and opening must not block.
+#: O_NONBLOCK, because opening must not block if a FIFO replaces the file after the check.
 _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Raise if :func:`open_regular` would refuse a path; for libraries that open files by name."""
+    """Raise the errors of :func:`open_regular` for a file that a library will open by name."""
     _check(os.stat(path).st_mode)
 
 
@@ -43,7 +43,7 @@ def read_regular(path: Union[str, os.PathLike[str]], limit: int = 1 << 24) -> by
     """Read a regular file of at most ``limit`` bytes.
 
     Raises:
-        OSError: As :func:`open_regular`, or the file is larger.
+        OSError: As :func:`open_regular`, or the file is larger than ``limit``.
         ValueError: The path has a null byte.
     """
     with open_regular(path) as file:
@@ -67,28 +67,28 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: Prefix of temporary folders.
+#: Prefix of the names of temporary folders.
 _PREFIX = 'mmguard-files-'
-#: Neither a FIFO nor a link is opened as a folder.
+#: Flags to open a folder; opening a FIFO or a link fails.
 _FOLDER = os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0) | getattr(os, 'O_NOFOLLOW', 0)
-#: Opening a pipe must not wait, and a link must not be followed.
+#: Flags to open a file for writing: opening a pipe does not block, and opening a link fails.
 _WRITE = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
 NOT_REGULAR_FAULT = 'is not a regular file'
-#: Name of the lock file; like a draft's, so that one left by a killed process is not read as a data file.
+#: Name of the lock file, which :func:`is_draft` accepts: a lock left by a killed process is not read as a data file.
 LOCK = '.mmguard-lock.part'
 _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
-    """Write a file as a draft (temporary file) that is renamed at the end; on an error the old file is unchanged.
+    """Write a draft (temporary file), then rename it to the file. If an error occurs, the old file is unchanged.
 
     A draft left by a killed process is reused by the next process that writes the same file. Only a regular file is
-    ever replaced: no device, no pipe, no link.
+    replaced, never a device, a pipe or a link.
 
     Args:
         path (Path): The file; its folder is created.
         content (bytes): Its content.
-        mode (int, optional): Permissions; by default those of the file that is replaced.
+        mode (int, optional): Permissions. Default: the permissions of the file that is replaced.
 
     Raises:
         OSError: The file cannot be written, or the path exists and is not a regular file.
@@ -122,7 +122,7 @@ def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
 
 
 def open_append(path: str) -> int:
-    """Open a regular file for appending, created if missing; the caller closes the descriptor.
+    """Open a regular file for appending, and create it if it is missing. The caller closes the descriptor.
 
     Raises:
         OSError: The file cannot be written, or the path is a folder, a link, a FIFO, a socket or a device.
@@ -137,7 +137,7 @@ def open_append(path: str) -> int:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder; first remove the temporary folders that killed processes left."""
+    """Yield a temporary folder, and delete it at the end. Leftovers of killed processes are deleted first."""
     for left in Path(tempfile.gettempdir()).glob(f'{_PREFIX}*'):
         lock = _lock(left, wait=False)
         if lock is not None:
@@ -157,13 +157,16 @@ def temporary_folder() -> Iterator[str]:
 
 
 def is_draft(name: str) -> bool:
-    """Return True if a file name is that of a draft of :func:`write_whole`."""
+    """Return True if a file has the name of a draft of :func:`write_whole`."""
     return name.startswith('.') and name.endswith('.part')
 
 
 @contextmanager
 def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
-    """Yield a path that leads to a folder even if a link replaces it later (on Linux); by default, refuse a link."""
+    """Yield a path that, on Linux, still leads to the folder if a link replaces the folder later.
+
+    With the default ``flags``, a folder that is a link raises an OSError.
+    """
     if not os.path.isdir('/proc/self/fd'):
         yield folder
         return
@@ -176,7 +179,9 @@ def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[Path]:
-    """Lock a folder against writes by other mmguard processes, and yield its pinned path; a lock ends with its process.
+    """Lock a folder against writes by other mmguard processes, and yield :func:`pin_folder` of the folder.
+
+    The lock ends at the latest with this process.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -215,7 +220,7 @@ def _describe_owner() -> bytes:
 
 
 def _is_of_dead(owner: bytes) -> bool:
-    """Return True if ``owner``, read from a lock file, is a process of this machine that has ended."""
+    """Return True if ``owner``, the content of a lock file, names a process of this machine that has ended."""
     number, _, node = owner.decode(errors='replace').partition(' ')
     if fcntl is None or node != platform.node() or not number.isdecimal():
         return False
@@ -229,7 +234,7 @@ def _is_of_dead(owner: bytes) -> bool:
 
 
 def _try_lock(descriptor: int) -> Optional[bool]:
-    """Lock a file; return False if another process holds it, ``None`` if locks are not supported."""
+    """Lock a file. Return True on success, False if another process holds the lock, ``None`` without lock support."""
     if fcntl is None:
         return None
     try:
@@ -242,7 +247,7 @@ def _try_lock(descriptor: int) -> Optional[bool]:
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
-    """Open the draft of a file, or a draft with another name if another process is writing it; return its path, too."""
+    """Open a draft of a file, and return (descriptor, path). If the usual draft is in use, a random name is chosen."""
     stem = f'.{path.name}'[:40]
     draft = path.with_name(f'{stem}.part')
     with suppress(OSError):  # belongs to another user, or is a link
@@ -255,7 +260,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Lock a draft; return True if no other process writes it or has renamed it."""
+    """Lock a draft, and return True if no other process is writing the draft or has renamed it."""
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # otherwise the target of a link would be truncated
         return False
@@ -269,7 +274,7 @@ def _is_alone(descriptor: int, draft: Path) -> bool:
 
 
 def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
-    """Lock a folder and return its descriptor; ``None`` if it is locked, missing, or does not support locks."""
+    """Lock a folder and return its descriptor, or ``None`` if the folder is locked, is missing or cannot be locked."""
     if fcntl is None:
         return None
     with suppress(OSError):

@@ -20,7 +20,7 @@ from mmguard.formats.yolo import Yolo
 BUILT_IN: List[Format] = [
     UnsupportedFormat(), Voc(), Yolo(), Coco(), ClassFolders(), LabelMaps(),
 ]  # fmt: skip
-#: Entry points of formats: each is a subclass of :class:`Format`.
+#: Group of entry points that name subclasses of :class:`Format`.
 GROUP = 'mmguard.formats'
 
 
@@ -30,7 +30,7 @@ def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
     Formats of packages and plugins are tried first.
 
     Args:
-        suffix (str, optional): End of the names of label maps, if it is given.
+        suffix (str, optional): End of the names of label maps, if ``--suffix`` is given.
     """
     is_folder = os.path.isdir(target)
     for one in (*_load_installed(), *BUILT_IN):

@@ -32,7 +32,7 @@ _SIGNATURES = (b'\x89PNG', b'\xff\xd8\xff', b'BM', b'II*\0', b'MM\0*', b'GIF8', 
 
 
 class NoLabels(Exception):
-    """A readable file that never contains labels; the message says in two or three words what it is."""
+    """Error for a readable file that cannot hold labels; the message describes the file in two or three words."""
 
 
 def describe_fault(error: BaseException, head: bytes = b'') -> str:
@@ -54,7 +54,7 @@ def describe_fault(error: BaseException, head: bytes = b'') -> str:
 
 
 def make_printable(path: str, root: Optional[str] = None) -> str:
-    r"""Return a file name as one line of valid text, relative to ``root`` if it is below it.
+    r"""Return a file name as one line of valid text, relative to ``root`` if the file is below ``root``.
 
     Example:
         >>> make_printable('/data/labels/a\nb.png', '/data')
@@ -66,7 +66,7 @@ def make_printable(path: str, root: Optional[str] = None) -> str:
 
 
 class Examples:
-    """Number of added values, and the first ``keep`` of them in sorted order.
+    """Number of added values, and the ``keep`` smallest of them.
 
     Adding and merging are associative and commutative, so chunks can be merged in any order.
     """
@@ -100,7 +100,7 @@ class Examples:
         return f'Examples(count={self.count}, first={self.first})'
 
 
-#: Maximum number of keys, such as values of 16-bit or float files; more are not classes.
+#: Maximum number of keys, e.g. of the values of a 16-bit or float file; more values cannot be classes.
 MOST_KEYS = 1 << 16
 
 
@@ -128,7 +128,7 @@ MAX_PLACES = 20
 
 
 class Faults:
-    """Faults of files, with their places.
+    """Faults of files, and the places (file, entry, line) where each one occurs.
 
     Example:
         >>> faults = Faults()
@@ -145,7 +145,7 @@ class Faults:
         return bool(self._places)
 
     def add(self, what: str, where: str) -> None:
-        """Add a fault and its place; use the same text for the same fault."""
+        """Add the fault ``what`` at the place ``where``. Faults with the same text are counted together."""
         places = self._places.setdefault(what, [])
         if len(places) < MAX_PLACES:
             places.append(where)
@@ -158,6 +158,6 @@ class Faults:
             self._more[what] = self._more.get(what, 0) + more
 
     def to_dict(self) -> Dict[str, List[str]]:
-        """Return the faults as {fault: places}; the last place gives the number of places that are not named."""
+        """Return {fault: places}. If some places are not named, the last entry is their number, 'and 5 more'."""
         more = {what: [f'and {count:,} more'] for what, count in self._more.items()}
         return {what: [*places, *more.get(what, ())] for what, places in self._places.items()}

@@ -27,24 +27,24 @@ from mmguard.formats.faults import Faults
 from mmguard.formats.table import EXAMPLES
 from mmguard.text import shorten
 
-#: A scheme, or a chain of schemes, at the beginning; ``labels/http://host`` is a path.
+#: A URL begins with a scheme, or with a chain of schemes; ``labels/http://host`` is a path.
 _URL = re.compile(r'[A-Za-z][\w+.:-]*://')
-#: mmengine's file backends that read a disk; without a name the path decides.
+#: mmengine's file backends that read a disk; ``None``: mmengine chooses the backend by the path.
 _BACKENDS = (None, 'local', 'disk')
-#: Arguments of a data set or a loader that define where files are read; the second is the old name.
+#: Argument of a data set or a loader that chooses the file backend, and its old name.
 _READERS = ('backend_args', 'file_client_args')
 _COPY_ADVICE = 'copy the data to a disk or mount the storage, then scan that folder'
 
 
 class Files:
-    """Reader of files by path, on disk or replaced by contents in memory."""
+    """Reader of files on disk, some of which may be replaced by contents in memory."""
 
     def __init__(self) -> None:
         self._held: Dict[str, bytes] = {}
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read ``contents`` (path -> bytes) in place of files; listings of folders do not change."""
+        """Read ``contents`` (path -> bytes) instead of these files on disk. Listings of folders do not change."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -52,15 +52,15 @@ class Files:
             self._held = before
 
     def get_replacement(self, path: str) -> Optional[bytes]:
-        """Return the content that replaces a file; ``None`` if it is not replaced."""
+        """Return the content that replaces a file, or ``None`` if the file is not replaced."""
         return self._held.get(os.path.abspath(path)) if self._held else None
 
     def open(self, path: str) -> BinaryIO:
         """Open a regular file for reading.
 
         Raises:
-            OSError: The file does not exist, may not be read, or is a folder, a pipe or a device (which could block for
-                ever).
+            OSError: The file does not exist, may not be read, or is a folder, a pipe or a device (which could block
+                forever).
         """
         held = self.get_replacement(path)
         return open_regular(path) if held is None else io.BytesIO(held)
@@ -69,7 +69,7 @@ class Files:
         """Read a regular file of at most ``limit`` bytes.
 
         Raises:
-            OSError: As :meth:`open`, or the file is larger.
+            OSError: As :meth:`open`, or the file is larger than ``limit``.
         """
         held = self.get_replacement(path)
         return read_regular(path, limit) if held is None else held
@@ -79,7 +79,7 @@ FILES = Files()
 
 
 def read_head(path: str, size: int) -> bytes:
-    """Return the first bytes of a regular file; empty if it cannot be read."""
+    """Return the first ``size`` bytes of a regular file; empty if the file cannot be read."""
     try:
         with FILES.open(path) as file:
             return file.read(size)
@@ -88,7 +88,7 @@ def read_head(path: str, size: int) -> bytes:
 
 
 def check_local(path: str) -> None:
-    """Raise :class:`CannotRun` for a URL.
+    """Raise :class:`CannotRun` if a path is a URL.
 
     Example:
         >>> check_local('data/labels/http://host/a.png')
@@ -121,16 +121,17 @@ IMAGE_ENDINGS = (
 
 #: Endings of the label files that are trained on, in data sets with several kinds of label files next to each other.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
-#: Number of files that are decoded a second time, small enough not to slow down the scan.
+#: Number of files in a sample that is read a second time, small enough not to slow down the scan.
 SAMPLE = 4
 
 _Any = TypeVar('_Any')
 
 
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
-    """Walk a folder and its subfolders, each once, following links; pass unreadable folders to ``on_error``.
+    """Walk a folder and its subfolders, each once, and follow links.
 
-    System folders (/proc, /sys, /dev), and other file systems that no link leads to, are passed to it, too.
+    ``on_error`` is called for folders that are not searched: unreadable ones, system folders (/proc, /sys, /dev), and
+    other file systems that are not reached by a link.
 
     Yields:
         tuple[str, list[str]]: A folder, and the sorted names of its entries that are not folders.
@@ -169,7 +170,7 @@ _SYSTEM = re.compile(r'/(proc|sys|dev(?!/shm(/|$)))(/|$)')
 
 
 def _list_first_entries(folder: str, limit: Optional[int] = None) -> List[os.DirEntry]:
-    """Return the first entries of a folder; empty if it cannot be read."""
+    """Return the first ``limit`` entries of a folder, or an empty list if the folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return list(islice(entries, limit))
@@ -178,12 +179,12 @@ def _list_first_entries(folder: str, limit: Optional[int] = None) -> List[os.Dir
 
 
 def list_names(folder: str, limit: Optional[int] = None) -> List[str]:
-    """Return the sorted names of the first entries of a folder; empty if it cannot be read."""
+    """Return the sorted names of the first ``limit`` entries of a folder; empty if the folder cannot be read."""
     return sorted(entry.name for entry in _list_first_entries(folder, limit))
 
 
 def list_folders(folder: str, limit: Optional[int] = None) -> List[str]:
-    """Return the sorted names of the folders among the first entries of a folder; empty if it cannot be read."""
+    """Return the sorted names of the folders among the first ``limit`` entries; empty if ``folder`` is unreadable."""
     return sorted(entry.name for entry in _list_first_entries(folder, limit) if is_folder(entry))
 
 
@@ -212,7 +213,7 @@ def is_gray(path: str) -> bool:
         return False
 
 
-#: Names of the folders of splits, the training first.
+#: Usual names of the folders of splits, training first.
 SPLIT_FOLDERS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
 
 _LABELS = (
@@ -220,14 +221,14 @@ _LABELS = (
     'seg_maps', 'gt', 'labelsTr',
 )  # fmt: skip
 _IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
-#: Ends of the names of folders of labels next to a folder of images: train and trainannot.
+#: Endings that turn the name of a folder of images into that of its labels: train, trainannot.
 _LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks', '_mask', '_gt', '_seg')
 
 
 def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
     """Return pairs (label folder, image folder) in the root of a data set; empty if no usual names are found.
 
-    One pair holds all splits, or each split has a pair in its own folder or named like trainannot and train.
+    Either one pair holds all splits, or each split has a pair: in its own folder, or named like trainannot and train.
     """
     pair = _find_pair(root)
     if pair is not None:
@@ -248,7 +249,7 @@ def _find_pair(root: str) -> Optional[Tuple[str, str]]:
 
 
 def select_spread(items: Sequence[_Any], limit: int = SAMPLE) -> List[_Any]:
-    """Return a few evenly spread elements, the same ones each time.
+    """Return at most ``limit`` evenly spread elements, the same ones in each call.
 
     Example:
         >>> select_spread('abc'), len(select_spread(range(1000)))
@@ -261,9 +262,9 @@ def select_spread(items: Sequence[_Any], limit: int = SAMPLE) -> List[_Any]:
     return [items[int(part * (number + random.random()))] for number in range(limit)]
 
 
-#: EXIF tag of the orientation, and its values for an image that is shown turned.
+#: EXIF tag of the orientation, and its values that swap height and width.
 _EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
-#: Number of images opened to compare sizes: usually a whole data set is resized or turned, not single images.
+#: Number of images opened to compare sizes: usually a whole data set is resized or rotated, not single images.
 LOOKED_AT = 200
 Size = Tuple[int, int]
 
@@ -271,15 +272,16 @@ Size = Tuple[int, int]
 def find_size_mismatches(
     root: str, names: Sequence[str], sizes: np.ndarray, boundary: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
-    """Compare image sizes on disk, for an even sample of the list, with the annotations.
+    """Compare the sizes of images on disk with the annotations, for an evenly spread sample.
 
     Args:
-        sizes (np.ndarray): (M, 2), height and width in the annotations; values not above 0 are unknown.
+        sizes (np.ndarray): (M, 2), height and width in the annotations; values <= 0 are unknown.
         boundary (str): Folder that names must not leave, by default ``root``.
 
     Returns:
         tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size in the
-        annotations) of those that differ with and without their EXIF rotation, because only some loaders apply it.
+        annotations) of images whose size differs both with and without their EXIF rotation, which only some loaders
+        apply.
     """
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
         return 0, []
@@ -298,7 +300,7 @@ def find_size_mismatches(
 
 
 def _read_sizes(path: str) -> Optional[List[Size]]:
-    """Return :func:`read_shown_size` of a file and its stored size; ``None`` if it cannot be read."""
+    """Return the shown and the stored size (height, width) of an image file, or ``None`` if it cannot be read."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -309,7 +311,7 @@ def _read_sizes(path: str) -> Optional[List[Size]]:
 
 
 def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary: str = '') -> Tuple[int, List[str]]:
-    """Compare a list of files with the content of their folders.
+    """Find the files of a list that are missing in their folders.
 
     Args:
         boundary (str): Folder that names must not leave, by default ``root``; names outside count as missing.
@@ -341,7 +343,7 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
 
 
 def _list_files(folder: str, faults: Faults) -> Set[str]:
-    """Return the names in a folder; add a fault and return an empty set if it cannot be read."""
+    """Return the names in a folder. If the folder cannot be read, add a fault and return an empty set."""
     try:
         return set(os.listdir(folder))
     except FileNotFoundError:
@@ -352,7 +354,7 @@ def _list_files(folder: str, faults: Faults) -> Set[str]:
 
 
 def read_shown_size(image: Any) -> Tuple[int, int]:
-    """Return height and width of an open pillow image as loaders show it: turned if its EXIF tag says so."""
+    """Return height and width of an open pillow image, after the rotation that its EXIF tag asks for."""
     width, height = image.size
     turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
     return (width, height) if turned else (height, width)

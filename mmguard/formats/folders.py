@@ -1,4 +1,4 @@
-"""Folders of images, named after classes."""
+"""Format of image classification: folders of images, each named after its class."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class ClassFolders(Format):
         if boxes:
             raise CannotScan(
                 f'{target}: {boxes} holds boxes of an image, so the folders are not image classes. For YOLO, pass the '
-                f'data.yaml; ultralytics expects label files in labels/ if the images are in images/, else next to the '
-                f'images, and rows of a class number and 4 fractions, `0 0.5 0.5 0.1 0.1`'
+                f'data.yaml. ultralytics expects label files in labels/ if the images are in images/, else next to the '
+                f'images; each row is a class number and 4 fractions, `0 0.5 0.5 0.1 0.1`'
             )
         ending = next(filter(None, map(find_mask_ending, folders.values())), '')
         if ending:
@@ -64,7 +64,7 @@ NO_CLASSES = {
 }  # fmt: skip
 #: Folders of images whose labels are in another folder; their subfolders are cities or videos.
 _LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
-#: Number of classes to look into, number of names in each, and the color count that only photographs exceed.
+#: Maximum numbers of inspected classes and of names in each; number of colors that only photographs exceed.
 _CLASSES, _NAMES, _COLORS = 5, 200, 256
 #: Number of images of a class to open: a single one may be damaged.
 _LOOKED_AT = 3
@@ -74,7 +74,10 @@ _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def find_class_splits(target: str) -> Dict[str, str]:
-    """Return the folders of class folders as {split: folder}, training first; {'': target} without splits."""
+    """Return the folders that hold class folders as {split: folder}, training first; empty if not found.
+
+    Without splits, the result is {'': target}.
+    """
     path = os.path.abspath(target)
     if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
@@ -91,7 +94,7 @@ def _list_folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Return True if at least two of these folders contain photographs and the folder itself contains none."""
+    """Return True if two subfolders of ``names`` hold images, mostly photographs, and the folder itself no image."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
     some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
@@ -100,7 +103,10 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 
 
 def find_box_file(folder: str) -> str:
-    """Return a text file of boxes named like an image of a class folder, next to the image or one folder below."""
+    """Return a text file of boxes that is named like an image of a class folder, or '' if not found.
+
+    The text file is next to the image, or one folder below.
+    """
     for place in (os.path.join(folder, name) for name in _list_folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
         for below in (place, *(os.path.join(place, name) for name in _list_folders(place))):
@@ -115,7 +121,7 @@ def find_box_file(folder: str) -> str:
 def find_mask_ending(folder: str) -> str:
     """Return the common name ending of images that are named after another image next to them, as masks are.
 
-    Empty if fewer than a third of the images have the ending, or if they are photographs, as `cat_flipped.png` may be.
+    The ending is empty if fewer than a third of the images have it, or if those are photographs (`cat_flipped.png`).
 
     Example:
         `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
@@ -136,7 +142,7 @@ def find_mask_ending(folder: str) -> str:
 
 
 def _list_images(folder: str) -> List[str]:
-    """Return the first images of a folder."""
+    """Return the paths of the images among the first ``_NAMES`` names of a folder."""
     return [os.path.join(folder, name) for name in list_names(folder, _NAMES) if is_image_name(name)]
 
 
@@ -152,7 +158,9 @@ def _is_photo(path: str) -> bool:
 def scan_class_folder(
     folder: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None, of_train: str = ''
 ) -> LabelFacts:
-    """Count the images of each class without opening one; the class names must be those of the training split.
+    """Count the images of each class without opening an image.
+
+    Class folders that differ from those of the training split ``of_train`` are a fault.
 
     Returns:
         LabelFacts: ``kind='instances'``: an image counts as an instance.

@@ -1,4 +1,4 @@
-"""Base classes of label formats and of their data sets: reading in tasks, and corrections in memory."""
+"""Base classes of label formats, and of the data sets that a scan reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LARGEST = 1 << 31
 
 
 class NotCorrected(Exception):
-    """Reason why `mmguard fix` does not correct a file and leaves it out of the copy."""
+    """Reason why `mmguard fix` cannot correct a file, which is left out of the copy."""
 
 
 class Unreadable(NotCorrected):
@@ -44,20 +44,20 @@ class Unreadable(NotCorrected):
 
 
 class CannotCorrect(CannotRun):
-    """Reason why `mmguard fix` can correct nothing in a target."""
+    """Reason why `mmguard fix` cannot correct any file of a target."""
 
 
 class NotTried(CannotRun):
-    """Reason why an edit is not tried, such as the size of a file."""
+    """Reason why an edit is not tried, e.g. a file that cannot be corrected."""
 
 
 class Corrected(NamedTuple):
     """Result of correcting one file: its new content and the changes."""
 
-    data: bytes  #: Content of the corrected file; that of the original if nothing was changed.
-    ending: str  #: Ending of its name.
+    data: bytes  #: Content of the corrected file; the original content if nothing was changed.
+    ending: str  #: Ending of the file name in the copy.
     changes: List[str]  #: Changes as text; empty if nothing was changed.
-    values: Dict[str, int]  #: Value as stored -> number of elements that were changed because of it.
+    values: Dict[str, int]  #: Value as stored -> number of elements that were changed for this value.
     counts: Dict[str, int]  #: Kind of change (skipped, remapped, ...) -> number of changes.
     invalid: Optional[Dict[str, int]] = None  #: Value -> number of elements that stay invalid.
 
@@ -65,13 +65,13 @@ class Corrected(NamedTuple):
 class LabelFiles(NamedTuple):
     """Label files of a target, and the functions that correct and read them."""
 
-    files: List[Tuple[str, str]]  #: (path, name in the copy) of each.
-    correct: Callable[[bytes, str], Corrected]  #: Corrects the content of a file, given with its name in the copy.
+    files: List[Tuple[str, str]]  #: (path, name in the copy) of each file.
+    correct: Callable[[bytes, str], Corrected]  #: Corrects a file, given its content and its name in the copy.
     images: FrozenSet[str] = frozenset()  #: Names of images, which become links in the copy.
-    #: Reads one corrected file as a scan does (``None``: not a label file); what the scan rejects is not written.
+    #: Reads one corrected file as a scan does (``None``: not a label file). A file with faults is not written.
     read: Optional[Callable[[str], Optional[LabelFacts]]] = None
     changed_copies: FrozenSet[str] = frozenset()  #: Names of files that change only because their copy is elsewhere.
-    folder: str = ''  #: Folder that was searched, by default the target.
+    folder: str = ''  #: Folder that was searched; empty if it is the target.
 
 
 def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
@@ -81,10 +81,10 @@ def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[
         target (str): The folder or file that is corrected.
         files (LabelFiles): Its label files.
         path (str): Path of the file.
-        name (str): Its name in the copy.
+        name (str): Name of the file in the copy.
 
     Raises:
-        NotCorrected: The file is left out.
+        NotCorrected: The file cannot be corrected.
         OSError: The file cannot be read.
     """
     if path != target and not is_really_inside(path, get_folder(target)):
@@ -129,7 +129,7 @@ def get_ending(name: str) -> str:
 
 
 def list_names_below(folder: str) -> Iterator[str]:
-    """Yield the paths, relative to ``folder``, of the files in the folder and its subfolders that a scan reads."""
+    """Yield the paths of all files in a folder and its subfolders except the manifest, relative to the folder."""
     for place, names in walk(folder, lambda *_: None):
         for name in names:
             path = os.path.relpath(os.path.join(place, name), folder)
@@ -142,7 +142,7 @@ MANIFEST, WRITER = 'mmguard.manifest', 'mmguard fix'
 
 
 def number(value: Any) -> Optional[float]:
-    """Convert a finite number or a string of one to a float; return ``None`` for anything else."""
+    """Convert a finite number, or a string of such a number, to float. Return ``None`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -153,25 +153,25 @@ def number(value: Any) -> Optional[float]:
 
 
 def parse_corners(values: Any) -> Optional[Tuple[float, ...]]:
-    """Convert a list of four finite numbers or strings of numbers to floats; return ``None`` for anything else."""
+    """Convert a list of four finite numbers, or strings of numbers, to floats. Return ``None`` for anything else."""
     found = [*map(number, values)] if isinstance(values, list) and len(values) == 4 else [None]
     return None if None in found else tuple(found)  # type: ignore[arg-type]
 
 
 def shorten_number(value: float) -> float:
-    """Return a number in its shortest form, without ``.0``."""
+    """Return a float without a fraction as an int, any other float unchanged."""
     return int(value) if value.is_integer() else value
 
 
 Element = TypeVar('Element')
 
-#: A chunk grows to at most 1 / _SHARE of the elements before it: at the end, one process may still work on so much, and
-#: so much is repeated if a process dies.
+#: A chunk has at most 1 / _SHARE of the elements before it. This limits the work of the last running process, and the
+#: work that is repeated if a process dies.
 _SHARE = 64
 
 
 def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) -> Iterator[List[Element]]:
-    """Yield lists of ``size`` elements, later of up to ``limit`` elements; the last list may be shorter.
+    """Yield lists of at first ``size``, later up to ``limit`` elements; the last list may be shorter.
 
     Sending a task and its result costs half a millisecond, as much as reading a tiny file.
     """
@@ -185,7 +185,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) ->
 
 
 class Task(Protocol):
-    """Settings of a scan and the code that reads items with them, sent to a process together with the items."""
+    """Settings of a scan and the code that reads items with these settings, sent to a process with the items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Read the items and return their common result."""
@@ -194,7 +194,7 @@ class Task(Protocol):
         """Return the result for an item that crashed the process reading it."""
 
 
-#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of them in flight.
+#: Runs ``settings.scan`` over chunks of items, in any order, with a bounded number of chunks in flight.
 Mapper = Callable[[Iterable[List[Any]], Task], Iterator[Any]]
 
 
@@ -205,7 +205,7 @@ def scan_here(chunks: Iterable[List[Any]], settings: Task) -> Iterator[Any]:
 
 
 class CannotScan(CannotRun):
-    """Reason why `mmguard scan` can read nothing in a target."""
+    """Reason why `mmguard scan` cannot read a target."""
 
 
 @dataclass
@@ -223,7 +223,7 @@ class Source:
 
     Args:
         name (str): Displayed name.
-        notes (list[str], optional): Notes for the user on how it is read.
+        notes (list[str], optional): Notes for the user on how the data set is read.
     """
 
     def __init__(self, name: str, notes: Optional[List[str]] = None) -> None:
@@ -231,11 +231,11 @@ class Source:
         self.notes = [] if notes is None else notes
 
     def count(self) -> Optional[int]:
-        """Return about how many files a scan reads, for its progress; ``None`` if counting takes too long."""
+        """Return the approximate number of files, to show progress, or ``None`` if counting takes too long."""
         return None
 
     def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
-        """Read the data set; call ``on_files`` with the number of files done since the last call.
+        """Read the data set, and call ``on_files`` repeatedly with the number of files read since its last call.
 
         Raises:
             OSError, ValueError: There is nothing to read; the message says why.
@@ -245,12 +245,12 @@ class Source:
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the data set after an edit, without writing it; ``None`` if unknown.
+        """Return the facts that the data set would have after an edit, or ``None`` if they cannot be predicted.
 
         Args:
             plan_again (callable): Returns this data set, planned with the edited config or options.
             files (dict): File or folder that changes -> options of `mmguard fix`.
-            contents (callable): Returns path -> new bytes of the changed files.
+            contents (callable): Returns the changed files as {path: new content}.
         """
         raise NotImplementedError
 
@@ -259,7 +259,7 @@ class LabelSet(Source):
     """A data set that one function reads.
 
     Args:
-        read_facts (callable): Returns the facts; with ``by_tasks`` it takes a mapper and ``on_files``.
+        read_facts (callable): Returns the facts. If ``by_tasks`` is true, it is called with a mapper and ``on_files``.
         files (list, optional): Names of the files to read, to detect identical splits.
     """
 
@@ -303,10 +303,10 @@ class Format:
     never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
     """
 
-    #: Name of the format in ``AnnotationFacts.format``, and other names for the format there.
+    #: Name of the format in ``AnnotationFacts.format``; ``also`` lists the other names used there.
     name = ''
     also: Tuple[str, ...] = ()
-    #: Endings of files that may be of this format; :meth:`detect` is called for these, and for every folder.
+    #: :meth:`detect` is called for files with these endings, and for every folder.
     endings: Tuple[str, ...] = ()
     #: True if the format is also detected with ``--suffix``, which names the ending of label maps.
     beside_suffix = False
@@ -314,7 +314,7 @@ class Format:
     numbered = False
     #: True if the names of corrected copies may differ from those of the files.
     renames = False
-    #: Value of ``--boxes`` for boxes in the form that the format prescribes.
+    #: Value of ``--boxes`` that names the box layout of the format.
     right_boxes = 'corners'
 
     def detect(self, target: str) -> bool:
@@ -330,7 +330,7 @@ class Format:
         raise NotImplementedError
 
     def sets(self, target: str, options: ScanOptions) -> Sets:
-        """Return the data sets of a target without reading them; by default one.
+        """Return the data sets of a target without reading them. By default, the target is one data set.
 
         Raises:
             CannotScan: The target has none.
@@ -338,7 +338,7 @@ class Format:
         return Sets([LabelSet(target, lambda: self.read(target, options))])
 
     def correct(self, data: bytes, options: FixOptions) -> Corrected:
-        """Correct the content of a file; the content is unchanged if it needs no correction.
+        """Return the corrected content of a file, which is unchanged if it needs no correction.
 
         Raises:
             NotCorrected: The file cannot be corrected.
@@ -359,5 +359,5 @@ class Format:
         return LabelFiles(files, lambda data, _: self.correct(data, options), read=self.read_copy)
 
     def read_copy(self, path: str) -> LabelFacts:
-        """Read one corrected file as a scan does; a file with faults is not written."""
+        """Return the facts of one corrected file. A file with faults is not written."""
         return self.read(path, ScanOptions())

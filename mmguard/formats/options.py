@@ -30,18 +30,18 @@ class ScanOptions:
     """Options of `mmguard scan`: settings in place of a config, and options that select what is scanned."""
 
     num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
-    ignore_index: Optional[int] = None  #: ``None``: that of the config, else 255.
-    reduce_zero_label: bool = False  #: Argument of the data set; for a folder.
-    label_map: Pairs = ()  #: Argument of the data set; for a folder.
-    images: Optional[str] = None  #: Folder of the images; for a folder.
-    suffix: Optional[str] = None  #: End of the names of label files; for a folder.
+    ignore_index: Optional[int] = None  #: Ignored label. ``None``: taken from the config, else 255.
+    reduce_zero_label: bool = False  #: Same as this argument of mmseg's data sets; only for a folder.
+    label_map: Pairs = ()  #: Label map of the data set; only for a folder.
+    images: Optional[str] = None  #: Folder of the images; only for a folder.
+    suffix: Optional[str] = None  #: End of the names of label files; only for a folder.
     splits: Tuple[str, ...] = SPLITS  #: Splits of a config to scan.
-    labels: Optional[str] = None  #: Meaning of a label, ``'positions'`` or ``'ids'``; for a COCO JSON.
+    labels: Optional[str] = None  #: Meaning of the labels of a COCO JSON: ``'positions'`` or ``'ids'`` of categories.
     #: Framework that trains on the data set, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
     framework: Optional[str] = None
-    masks: bool = False  #: Read the masks of a COCO JSON, too; a config that trains masks requests it itself.
+    masks: bool = False  #: Read the masks of a COCO JSON, too; always done if a config trains masks.
     classes: Optional[Tuple[str, ...]] = None  #: Names of the classes in order; for VOC and class folders.
-    run_code: bool = False  #: Allow a config in YAML or JSON to name code.
+    run_code: bool = False  #: Allow a config in YAML or JSON to import code that it names.
 
     def build_arguments(self) -> List[str]:
         """Return the equivalent command-line arguments."""
@@ -65,31 +65,32 @@ class ScanOptions:
 class FixOptions:
     """Options of `mmguard fix`: which labels are valid, and how invalid labels are changed."""
 
-    num_classes: Optional[int] = None  #: For label maps; valid labels are ``[0, num_classes)`` and ``ignore_index``.
+    num_classes: Optional[int] = None  #: For label maps: labels in ``[0, num_classes)`` and ``ignore_index`` are valid.
     ignore_index: int = VOID  #: Label that invalid pixels are set to.
     #: Value as stored -> class (COCO: category id -> category id), applied first. For label maps, ``'*'`` means all
     #: other values.
     label_map: Dict[Any, int] = field(default_factory=dict)
-    #: For pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+    #: For pixels: ``'ignore'`` (set to ``ignore_index``) or ``'clip'`` (clamp into the classes). Instances with an
+    #: invalid label or box are dropped.
     on_invalid: str = 'ignore'
-    #: Names that VOC objects may have; of COCO the categories, in the order in which the file is to list them.
-    #: ``None``: any.
+    #: VOC: valid names of objects. COCO: names of the categories in the order to write. If ``None``, any name is valid,
+    #: and the order is kept.
     classes: Optional[Tuple[str, ...]] = None
     #: Name of a category -> its new name; applied before ``classes``.
     rename: Dict[str, str] = field(default_factory=dict)
     renumber: Optional[int] = None  #: First id for the categories of COCO, which are numbered in the order of the file.
-    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty: the usual one.
-    keep_boxes: bool = False  #: Leave the boxes of COCO as they are: none is clamped, or dropped with its object.
+    boxes: str = ''  #: Format of the boxes in the files, a key of ``BOX_WRITERS``; empty for the usual one.
+    keep_boxes: bool = False  #: Keep the boxes of COCO: none is clamped, and no object is dropped for its box.
     scale: Optional[float] = None  #: Factor for the values of label maps.
     no_crowds: bool = False  #: Turn crowds (VOC: difficult objects) into ordinary objects.
-    #: Folder of the images of COCO; entries are renamed as there, or left out if the image is missing.
+    #: Folder of the images of COCO. Its file names replace differing ones; entries of missing images are left out.
     images: Optional[str] = None
     drop_empty: bool = False  #: Leave out images of COCO without an object.
-    #: Of label maps that are stored as colors: (red, green, blue) -> label. A file with a color that is not listed is
-    #: left out.
+    #: For label maps that are stored as colors: (red, green, blue) -> label. A file with an unlisted color is left
+    #: out.
     colors: Dict[Color, int] = field(default_factory=dict)
-    threshold: Optional[float] = None  #: Of label maps of two classes: values above it are 1, the others 0.
-    suffix: Optional[str] = None  #: End of the names of label maps. ``None``: as a scan chooses them.
+    threshold: Optional[float] = None  #: For two classes: values above it become 1, all others 0.
+    suffix: Optional[str] = None  #: End of the names of label maps. ``None``: chosen as by a scan.
 
     def map_label(self, value: int) -> int:
         """Return the label of a stored value after ``threshold`` and ``label_map``, before ``on_invalid`` applies."""
@@ -125,7 +126,7 @@ class MapSettings(ValidLabels):
 
     num_classes: int  #: Number of classes.
     ignore_index: int = VOID  #: The label to ignore.
-    reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
+    reduce_zero_label: bool = False  #: The loader maps 0 to 255 and subtracts 1 from all others.
     label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after ``reduce_zero_label``.
     guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
     backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
@@ -147,7 +148,7 @@ class MapSettings(ValidLabels):
 
 
 def build_settings(options: ScanOptions) -> MapSettings:
-    """Return the settings for a folder of label maps."""
+    """Return the settings that scan options define for a folder of label maps."""
     return MapSettings(
         num_classes=options.num_classes or 256,
         ignore_index=VOID if options.ignore_index is None else options.ignore_index,

@@ -12,13 +12,13 @@ import numpy as np
 from mmguard.facts.labels import MOST_FILES, AnnotationFacts, BoxedImage, BoxFacts, CocoFacts, DrawnBox, LabelFacts
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, find_corner_faults
 
-#: A missing size, area or corner. JSON can express it (-1e999), but real files do not contain it.
+#: Value for a missing size, area or corner. JSON can express this value (-1e999), but real files do not contain it.
 NO_NUMBER = float('-inf')
-#: Number of examples of each kind.
+#: Maximum number of examples of each fault.
 EXAMPLES = 8
 #: Tolerance in pixels: boxes often exceed the image by a fraction of a pixel.
 EDGE = 1.0
-#: Number of images that are kept to be drawn, and of boxes of each.
+#: Maximum number of images that are kept for drawing, and of boxes per image.
 DRAWN, MOST_BOXES = 20, 200
 #: Maximum width and height of an image.
 LARGEST_SIDE = 1 << 24
@@ -34,19 +34,19 @@ class Table:
     """N annotations of M images in C categories."""
 
     images: List[str]  #: (M,), file of each image, for messages.
-    sizes: np.ndarray  #: float64 (M, 2), height and width; values not above 0 (or NaN) are unknown.
+    sizes: np.ndarray  #: float64 (M, 2), height and width; values <= 0 and NaN are unknown.
     categories: List[str]  #: (C,), keys of ``AnnotationFacts.instances_of``.
     image: np.ndarray  #: int64 (N,), index of the image; -1 if it is not listed.
     category: np.ndarray  #: int64 (N,), index of the category; -1 if it is unknown.
-    label: np.ndarray  #: int64 (N,), label used in training, if it is used.
+    label: np.ndarray  #: int64 (N,), label in training; has no meaning if the annotation is left out.
     corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest in the layout of :func:`stack_columns`.
     boxed: np.ndarray  #: bool (N,), True if there is a box.
     ignored: np.ndarray  #: bool (N,), True for crowds and difficult objects.
-    #: Reason why the loader leaves annotations out -> bool (N,); the first reason counts.
+    #: Reason why the loader skips annotations -> bool (N,); only the first reason of an annotation counts.
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
-    #: bool (N,), True if the box is checked: its category is trained on.
+    #: bool (N,), True if the box is checked because its category is trained on.
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
-    #: Index of an image -> its path, empty if it is not known: asked for the few images that are drawn.
+    #: Returns the path of an image by index, empty if unknown; called only for images that are drawn.
     path_of: Callable[[int], str] = lambda place: ''
     shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; otherwise as two corners.
     written: Optional[np.ndarray] = None  #: float64 (N, 4), numbers of a box in its file, if they are not ``corners``.
@@ -65,7 +65,7 @@ def table_of_names(
     names: Sequence[str],
     categories: Sequence[str],
 ) -> Table:
-    """Return a table of objects, given their class names and corners; no object is ignored.
+    """Return a table of objects, given their class names and corners. No object is marked as ignored.
 
     Args:
         rows (Sequence): (index of the image, class name, corners) of each object.
@@ -98,7 +98,7 @@ def facts_of(
     annotations: AnnotationFacts,
     coco: Optional[CocoFacts] = None,
 ) -> LabelFacts:
-    """Compute the facts of a table; ``annotations`` is filled in and becomes part of the facts.
+    """Compute the facts of a table. ``annotations`` is filled in, and becomes part of the facts.
 
     Labels greater than or equal to ``num_classes``, by default the number of names, are invalid.
     """
@@ -266,7 +266,7 @@ def _count_images(table: Table, usable: np.ndarray, faulty: np.ndarray, annotati
 def _describe_boxes(
     table: Table, codes: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> Dict[str, np.ndarray]:
-    """Count the faults of boxes; return {fault: mask}, bool (N,), True for the boxes with the fault."""
+    """Count the faults of boxes in ``boxes``. Return {fault: mask}, bool (N,), True for boxes with the fault."""
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
@@ -286,12 +286,14 @@ def _describe_boxes(
     return {**faults, 'unit': _describe_convention(table, looked_at, extents, boxes, are_other_sizes)}
 
 
-#: Share of boxes beyond an edge that cannot be single mistakes; tolerance for rounding, as a share of the image.
+#: Share of boxes beyond an edge that means a systematic error; tolerance for rounding, as a share of the image.
 _OFTEN, _ROUNDING = 0.1, 0.01
 
 
 def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
-    """Return the axis, ``'x'`` or ``'y'``, along which many boxes leave the image, if no box does along the other axis.
+    """Return the axis, ``'x'`` or ``'y'``, along which many boxes leave the image, if no box leaves it along the other.
+
+    The result is empty if the boxes leave it along both axes, or only a few boxes leave it.
 
     Args:
         first, second (np.ndarray): (N, 2), corners of the boxes as fractions of their images.
@@ -305,7 +307,7 @@ def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> np.ndarray:
-    """Count boxes that look like the boxes of another format; return bool (N,), those that look like fractions."""
+    """Count in ``boxes`` the boxes that fit another format. Return bool (N,), True for boxes that may be fractions."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:

@@ -1,4 +1,4 @@
-"""Descriptions of folders without label maps, and advice how to convert files of unsupported formats."""
+"""Descriptions of folders without label maps, and advice on how to convert files of unsupported formats."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mmguard.formats.files import TRAINED_ENDINGS, is_gray, is_image_name, read_
 from mmguard.formats.format import CannotCorrect, CannotScan, Format, LabelFiles, Sets
 from mmguard.formats.options import FixOptions, ScanOptions
 
-#: Number of files that are inspected: a folder mostly holds one kind.
+#: Number of files of a folder that are inspected; most folders hold one kind of file.
 ENOUGH = 200
 
 #: Number of text files that are opened.
 _TEXTS = 50
 
-#: Number of bytes that identify a JSON.
+#: Number of first bytes that are read to identify a JSON file.
 _HEAD = 1 << 14
 
 _VOLUMES = ('.nii.gz', '.nii', '.mha', '.mhd', '.nrrd', '.dcm')
@@ -31,9 +31,9 @@ _YOLO = re.compile(rb'\s*-?\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 def describe_files(files: Sequence[str], suffix: str = '') -> str:
     """Describe the files of a folder without label maps, and say what to scan instead."""
     if not files:
-        return 'It contains no files: is the path right, and the disk mounted?'
+        return 'It contains no files: check the path, and whether the disk is mounted'
     if suffix:
-        return f'No file name ends with {suffix} (--suffix); the first is {os.path.basename(files[0])}'
+        return f'No file name ends with {suffix} (--suffix); the first file is {os.path.basename(files[0])}'
     kinds = Counter(map(_get_ending, files))
     ending = max(kinds, key=lambda kind: kinds[kind])
     first = next(file for file in files if _get_ending(file) == ending)
@@ -59,7 +59,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
-    """Describe a JSON without images, annotations or categories; empty if it is cut off or not an object or list."""
+    """Describe a JSON that is not a usable COCO file; empty if it is truncated, or neither an object nor a list."""
     head = read_head(file, _HEAD).decode(errors='replace').lstrip()
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
@@ -79,7 +79,7 @@ def _get_ending(file: str) -> str:
 
 
 def has_photos_with_texts(folder: str) -> bool:
-    """Return True if at least half of the JPEGs in a folder have a text file of the same name: labels of boxes."""
+    """Return True if at least half of the JPEGs in a folder have a text file of the same name, as in YOLO."""
     stems: Dict[bool, Set[str]] = {True: set(), False: set()}
     names = itertools.chain.from_iterable(files for _, files in walk(folder, lambda name, error: None))
     for name in itertools.islice(names, _NAMES):
@@ -91,12 +91,12 @@ def has_photos_with_texts(folder: str) -> bool:
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:
-    """Return True if most of the files are text and one is in YOLO format; images without objects have empty files."""
+    """Return True if most files are text, and one has a row of YOLO (files of images without objects are empty)."""
     texts = [file for file in files if _get_ending(file) == '.txt']
     return 2 * len(texts) > len(files) and any(_YOLO.match(read_head(file, 4096)) for file in texts[:_TEXTS])
 
 
-#: Number of names of a folder that are inspected, of files per ending that are opened, and of bytes that identify one.
+#: Maximum numbers of inspected names of a folder, of opened files per ending, and of bytes read of each file.
 _NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
 #: A folder with more than this many label maps per file of Labelme is a folder of label maps.
 _STRAY = 10
@@ -110,8 +110,9 @@ _LABELME_ADVICE = (
 )
 _MATLAB_ADVICE = (
     'write label maps (.png) with tools/dataset_converters of mmseg and pass their folder: SBD with voc_aug.py, '
-    'COCO-Stuff 10k with coco_stuff10k.py, Pascal-Context with pascal_context.py, which reads trainval_merged.json '
-    '(with the package `detail`), not the .mat files of 459 labels, and writes SegmentationClassContext'
+    'COCO-Stuff 10k with coco_stuff10k.py, Pascal-Context with pascal_context.py, which writes '
+    'SegmentationClassContext from trainval_merged.json (with the package `detail`) instead of the .mat files of 459 '
+    'labels'
 )
 _CITYSCAPES_ADVICE = (
     'write label maps with `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
@@ -136,16 +137,16 @@ _MAPS_ADVICE = (
 )
 _EXPORT_ADVICE = f'export it there as COCO, or {_COCO_ADVICE}'
 _NO_CONVERTER_NOTE = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
-#: Keys of metadata that hold labels.
+#: Pattern of the metadata keys that hold labels.
 _LABELS = r'(objects|labels?)'
 
 
 class _Program(NamedTuple):
     """Kind of file of an unsupported program."""
 
-    ending: str  #: Ending of their names.
-    mark: Pattern[bytes]  #: Pattern that occurs in their first bytes.
-    words: str  #: Description, and what to do.
+    ending: str  #: Ending of the file names.
+    mark: Pattern[bytes]  #: Pattern that occurs in the first bytes of such files.
+    words: str  #: Description of the file, and how to convert it.
 
 
 #: Kinds of files whose presence stops a folder from being read in another format.
@@ -160,7 +161,7 @@ _ALONE = (
     (
         '.json',
         r'(?s)\A\s*\{(?=.*"boxes"\s*:\s*\[)(?=.*"labels"\s*:\s*\[)',
-        f'JSON with boxes and labels of one image, which only your own loop reads: {_COCO_ADVICE}, or '
+        f'JSON with boxes and labels of one image, which only your own training loop reads: {_COCO_ADVICE}, or '
         f'{CHECK_TARGET_ADVICE}',
     ),
     ('.json', '"classTitle"', f'JSON of Supervisely: {_EXPORT_ADVICE}'),
@@ -185,7 +186,7 @@ _ALONE = (
     ('.label', '', 'point labels of SemanticKITTI, which mmguard does not read'),
 )
 _OF_TOOLS = r'"(shape_attributes|_via_\w+|from_name|\w+labels|box2d|poly2d)"|"coordinates"\s*:\s*\{'
-#: Files that are mentioned only if nothing else could be read.
+#: Kinds of files that are mentioned only if nothing else could be read.
 _OTHERS = (
     ('.json', _OF_TOOLS, f'JSON of VIA, Label Studio, BDD100K or CreateML: {_EXPORT_ADVICE}'),
     ('json', '"FeatureCollection"', f'GeoJSON: draw it with `rasterio.features.rasterize`, then {_MAPS_ADVICE}'),
@@ -196,7 +197,7 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not in YOLO format: numbers separated by spaces, the class first',
+        'rows that are not in YOLO format (numbers separated by spaces, the class first)',
     ),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, then {_MAPS_ADVICE}'),
     (
@@ -218,7 +219,7 @@ _KNOWN, _ALL = (
 
 
 def describe_program(target: str) -> str:
-    """Describe a file, or the first file of a known kind in a folder on disk; empty if unknown."""
+    """Describe a file, or the first file of a known kind in a folder on disk; empty if no kind is recognized."""
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
     seen = 0
@@ -239,7 +240,7 @@ def describe_program(target: str) -> str:
 
 
 def _is_of_labelme(folder: str, names: Sequence[str]) -> bool:
-    """Return True if a folder holds files of Labelme, and not many label maps next to a few such files."""
+    """Return True if a folder holds files of Labelme, and at most ``_STRAY`` label maps per JSON file."""
     files = [os.path.join(folder, name) for name in names if name.lower().endswith('.json')]
     is_stray = _STRAY * len(files) < sum(map(is_image_name, names))
     return not is_stray and any(_LABELME in _describe_file(path, folder) for path in files[:_OPENED])
@@ -257,7 +258,7 @@ def _describe_file(path: str, folder: str, table: Sequence[_Program] = _KNOWN) -
 
 
 class UnsupportedFormat(Format):
-    """The format of files of an unsupported program; its message names the converter."""
+    """The format of files of an unsupported program; reading them raises an error that names a converter."""
 
     name = 'other program'
     endings = ('',)

@@ -1,4 +1,4 @@
-"""Reports of a guarded nnU-Net trainer: lines on the console, JSON lines for the report, sums at the end."""
+"""Reports of a guarded nnU-Net trainer: console lines, log files for ``mmguard report``, and counts at the end."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mmguard.text import visible
 
 
 class CaseLog:
-    """Log of a guarded nnU-Net training: console lines, and the files of LabelGuardHook, for ``mmguard report``.
+    """Log of a guarded nnU-Net training: console lines, and files for ``mmguard report``, as LabelGuardHook writes.
 
     The console shows one line for each of the first 20 iterations with invalid labels, then one line per 10 s. The
-    file holds a line for each such iteration, with its cases and values.
+    file holds a line for each iteration with invalid labels, with cases and values.
 
     Args:
         folder (str): Folder of the log files, which are created at the first line.
-        rank, world_size (int): This process; each has its own files.
+        rank, world_size (int): Rank of this process, number of processes. Each process has its own files.
         rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
-        print_line (Callable[[str], None]): Receives a line for the reader.
+        print_line (Callable[[str], None]): Prints a line on the console and in nnU-Net's log.
         raw_folder (str): Folder of the raw data set, as typed in a shell; the advice quotes it.
     """
 
@@ -44,13 +44,13 @@ class CaseLog:
         self._classes = list(classes)
         self._tell = lambda text: print_line(visible(text))
         self._raw_folder = raw_folder
-        #: Mode -> sums of the epoch.
+        #: Mode -> statistics of the current epoch.
         self._epoch: Dict[str, Stats] = {}
         self._limiter = RateLimiter()
         self._hinted = False
 
     def rename_earlier(self) -> None:
-        """Rename the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
+        """Rename the log files of an earlier training in this folder: ``label_guard.jsonl.old``."""
         for path in (self._log.lines, self._log.record):
             try:
                 if os.path.exists(path):
@@ -86,14 +86,14 @@ class CaseLog:
             self._print_hint(stats)
 
     def end_epoch(self, epoch: int) -> None:
-        """Report the sums of an epoch with invalid labels."""
+        """Print the counts of an epoch if it had invalid labels."""
         for mode, sums in self._epoch.items():
             if sums:
                 self._tell(describe_offence(f'guard: {mode} epoch {epoch}', sums))
         self._epoch.clear()
 
     def close(self) -> None:
-        """Report the sums of the training and its worst cases."""
+        """Print the counts of the training and the worst cases, and close the log files."""
         for mode, stats in self._log.modes.items():
             self._log.end(mode)
             summary = summarize_loop(mode, stats, WORST, self._log.lines)
@@ -102,7 +102,7 @@ class CaseLog:
         self._log.close()
 
     def _describe_valid(self) -> Dict[str, Any]:
-        """Return guard, class names and raw folder for the record of the run."""
+        """Return the settings of the guard, class names and raw folder, which the log file holds."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 
@@ -110,7 +110,7 @@ class CaseLog:
         return None if self._rule.ignore_index == EXCLUDED_LABEL else self._rule.ignore_index
 
     def _print_hint(self, stats: Stats) -> None:
-        from mmguard.findings import LabelFacts, diagnose  # not needed in a run without an offence
+        from mmguard.findings import LabelFacts, diagnose  # not needed in a run without invalid labels
         from mmguard.findings.engine import advise_nnunet
 
         found = stats.offending['pixels'] or stats.loss_samples['pixels']

@@ -9,7 +9,7 @@ CONVERSIONS = {
     'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
     'msd': 'nnUNetv2_convert_MSD_dataset -i PATH/TaskXX_NAME',
 }
-#: Layout -> {key of dataset.json: value} that the command deletes; it fails if a key is missing.
+#: Layout -> {key of dataset.json: value} that the command deletes; the command fails if a key is missing.
 _DELETED = {
     'v1': {'tensorImageSize': '"4D"', 'numTest': '0', 'training': '[]', 'test': '[]'},
     'msd': {'training': '[]', 'test': '[]'},
@@ -17,7 +17,7 @@ _DELETED = {
 
 
 def list_missing_entries(layout: str, content: Mapping[str, Any]) -> str:
-    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2, or '' if it has all.
+    """Return the entries that dataset.json lacks for its conversion to nnU-Net v2, or '' if no entry is missing.
 
     Example:
         >>> list_missing_entries('msd', {'modality': {'0': 'CT'}, 'training': []})

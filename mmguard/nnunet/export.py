@@ -12,7 +12,7 @@ from typing import Callable, Dict, Optional
 from mmguard.errors import CannotRun
 from mmguard.files.regular import read_regular
 
-#: nnU-Net's variable: folders with trainers, separated as in PATH.
+#: nnU-Net's environment variable for folders with trainers, separated as in PATH.
 VARIABLE = 'nnUNet_extTrainer'
 #: Folder that contains only the module that nnU-Net imports.
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
@@ -48,7 +48,7 @@ def export_line(shell: str = 'sh', current_value: Optional[str] = None) -> str:
 
 
 def build_line(shell: str) -> str:
-    """Return the :func:`export_line` of this environment, after checking that it works.
+    """Return :func:`export_line` for this environment, after a check that nnU-Net will find the trainer.
 
     Raises:
         CannotRun: nnU-Net would not find the trainer despite the line.

@@ -9,8 +9,8 @@ import numpy as np
 from mmguard.labels.rules import LabelRule, count_values
 from mmguard.labels.tally import Tally
 
-#: Marks an invalid voxel if the data set declares no ignore label. nnU-Net itself uses it outside of the image and
-#: turns it into background before the guard runs, so no voxel has it any more.
+#: Label of invalid voxels if the data set declares no ignore label. nnU-Net itself uses -1 outside of the image, but
+#: turns these voxels into background before the guard runs.
 EXCLUDED_LABEL = -1
 
 
@@ -21,8 +21,8 @@ def list_valid_labels(label_manager: Any) -> List[int]:
         label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
 
     Returns:
-        list[int]: With regions all labels that they name, else those with an output of the network: nnU-Net needs
-        labels without gaps, and makes ``len(labels)`` outputs.
+        list[int]: With regions, all labels that are in a region; else the labels with an output of the network. nnU-Net
+        makes ``len(labels)`` outputs, so a label after a gap may have none.
     """
     labels = [int(label) for label in label_manager.all_labels]
     if label_manager.has_regions:
@@ -37,7 +37,7 @@ def find_labels_without_output(label_manager: Any) -> List[int]:
 
 
 def list_class_names(label_manager: Any) -> List[str]:
-    """Return the names of the labels from 0 to the last valid one; unnamed ones, as with regions, get their number."""
+    """Return the names of the labels from 0 to the last valid label; a label without a name is named by its number."""
     names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
     return [names.get(label, str(label)) for label in range(list_valid_labels(label_manager)[-1] + 1)]
 
@@ -52,7 +52,7 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
 
     Args:
         label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
-        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+        on_invalid (str): ``'ignore'`` (leave out), ``'clip'`` (clamp into the classes) or ``'raise'`` (raise an error).
     """
     valid, ignored = list_valid_labels(label_manager), ignore_label_of(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
@@ -60,7 +60,7 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
 
 
 class _RuleWithGaps(LabelRule):
-    """Rule whose ``label_map`` holds the gaps between the labels: these are invalid, not mapped by the user."""
+    """Rule whose ``label_map`` holds the values in gaps between the labels, which count as invalid, not as mapped."""
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)
@@ -74,7 +74,7 @@ class WithIgnoreLabel:
     """Label manager with an ignore label, as if the data set had declared one.
 
     Args:
-        label_manager (LabelManager): nnU-Net's; provides everything else.
+        label_manager (LabelManager): nnU-Net's, which provides all other attributes.
         ignore_label (int): The label to ignore.
     """
 

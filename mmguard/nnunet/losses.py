@@ -21,7 +21,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
     """Compute ``RobustCrossEntropyLoss`` as the mean over kept voxels, weighted by class if the loss has weights.
 
     Args:
-        stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing apply.
+        stock (RobustCrossEntropyLoss): nnU-Net's loss; its weight, ignore_index and label_smoothing apply.
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
@@ -38,7 +38,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Ten
     nnU-Net takes k % of all voxels, including declared ignored voxels; this loss takes k % of all but invalid voxels.
 
     Args:
-        stock (TopKLoss): nnU-Net's.
+        stock (TopKLoss): nnU-Net's loss.
         logits (Tensor): Shape (B, C, *), floating point.
         sanitized (Sanitized): Labels of shape (B, *).
     """
@@ -56,12 +56,12 @@ def binary_cross_entropy(
     """Compute the binary cross entropy of regions over the kept voxels.
 
     Args:
-        stock (BCEWithLogitsLoss): nnU-Net's; its weight and pos_weight apply.
+        stock (BCEWithLogitsLoss): nnU-Net's loss; its weight and pos_weight apply.
         logits (Tensor): Shape (B, R, *), floating point.
-        regions (Tensor): The same shape: 0 or 1.
+        regions (Tensor): 0 or 1, same shape as ``logits``.
         keep (Tensor): Bool, shape (B, 1, *).
-        per_voxel (bool): Divide by the number of kept voxels, as nnU-Net does with a declared ignore label; else by
-            kept voxels times regions, as it does without (the mean).
+        per_voxel (bool): If true, divide by the number of kept voxels, as nnU-Net does if an ignore label is declared;
+            else by kept voxels times regions.
     """
     weight = keep.to(logits.dtype) if stock.weight is None else keep * stock.weight
     total = F.binary_cross_entropy_with_logits(
@@ -71,7 +71,7 @@ def binary_cross_entropy(
 
 
 def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
-    """Compute nnU-Net's loss of the kept voxels, without averaging."""
+    """Compute nnU-Net's cross entropy of the kept voxels: their sum, or one value per voxel (``reduction``)."""
     return F.cross_entropy(
         logits,
         torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
@@ -95,8 +95,8 @@ class GuardedLabelLoss(nn.Module):
     Args:
         ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.
         dc (nn.Module, optional): The stock Dice, compiled or not.
-        weight_ce (float): Weight of the voxel term, which is not computed if 0.
-        weight_dice (float): Weight of Dice, which is not computed if 0.
+        weight_ce (float): Weight of the voxel term. If it is 0, the term is not computed.
+        weight_dice (float): Weight of Dice. If it is 0, Dice is not computed.
         ignore_label (int): The label to leave out.
     """
 
@@ -124,13 +124,13 @@ class GuardedLabelLoss(nn.Module):
             target (Tensor): Labels, shape (B, 1, *).
 
         Raises:
-            ValueError: The shapes do not fit.
+            ValueError: The shape of ``target`` does not match ``net_output``.
         """
         expected = (net_output.shape[0], 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
                 f'expected target of shape {expected}, one label per voxel of the network output, got '
-                f'{format_shape(target)}: are deep supervision targets in the order of the outputs?'
+                f'{format_shape(target)}. Deep supervision targets must be in the order of the outputs'
             )
         sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
         if self._counts is None:  # the coarser targets that follow hold the same voxels again
@@ -166,7 +166,7 @@ class GuardedRegionLoss(nn.Module):
         dc (nn.Module): The stock Dice, compiled or not.
         weight_ce (float): Weight of the voxel term.
         weight_dice (float): Weight of Dice.
-        per_voxel (bool): Divide the BCE by voxels only, as nnU-Net does if an ignore label is declared.
+        per_voxel (bool): See :func:`binary_cross_entropy`.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class GuardedRegionLoss(nn.Module):
             target (Tensor): 0 or 1 (or bool), shape (B, R + 1, *): the regions, and the voxels to leave out.
 
         Raises:
-            ValueError: The shapes do not fit.
+            ValueError: The shape of ``target`` does not match ``net_output``.
         """
         expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
@@ -205,12 +205,12 @@ class GuardedRegionLoss(nn.Module):
 
 
 def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: bool) -> nn.Module:
-    """Guard a loss of nnU-Net's, also inside its deep supervision.
+    """Return a guarded loss for a loss of nnU-Net, which may be inside a ``DeepSupervisionWrapper``.
 
     Args:
         loss (nn.Module): Result of ``_build_loss`` of a trainer.
         ignore_label (int): The label of voxels to leave out.
-        declared (bool): True if the data set declares it.
+        declared (bool): True if the data set declares an ignore label.
         has_regions (bool): True if targets are regions.
 
     Raises:
@@ -223,7 +223,7 @@ def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: 
         return GuardedRegionLoss(loss.ce, loss.dc, loss.weight_ce, loss.weight_dice, declared)
     if isinstance(loss, (DC_and_CE_loss, DC_and_topk_loss)):
         return GuardedLabelLoss(loss.ce, loss.dc, loss.weight_ce, loss.weight_dice, ignore_label)
-    if isinstance(loss, RobustCrossEntropyLoss):  # TopKLoss is one
+    if isinstance(loss, RobustCrossEntropyLoss):  # TopKLoss is a subclass
         return GuardedLabelLoss(loss, None, 1, 0, ignore_label)
     if _is_dice(loss):
         if has_regions:

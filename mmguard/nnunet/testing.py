@@ -1,4 +1,4 @@
-"""Assertion for tests of a trainer: its augmentation and its outputs."""
+"""Assertion for tests of the augmentation and the outputs of an nnU-Net trainer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def assert_nnunet(trainer: Any, tries: int = 8) -> List[Result]:
         tries (int): Number of seeds for each plane of a volume.
 
     Returns:
-        list[Result]: One for each plane, and one for the outputs: a note if no label clearly raises one.
+        list[Result]: One for each plane, and one for the outputs, which is a note if no label clearly raises an output.
 
     Raises:
-        PropertyFailure: Gives the shift or flip and its seed, or the label without an output of its own.
+        PropertyFailure: Image and labels move differently (names the shift or flip, and the seed), or a label has no
+            output of its own.
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()

@@ -26,7 +26,7 @@ from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.transforms import GuardedTransforms, find_case_names, sanitize_batch, take_tallies
 from mmguard.text import quantity
 
-#: Overrides :attr:`GuardsLabels.on_invalid`.
+#: Environment variable that overrides :attr:`GuardsLabels.on_invalid`.
 ON_INVALID = 'MMGUARD_ON_INVALID'
 
 
@@ -35,8 +35,8 @@ class GuardsLabels:
 
     Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
-    counted exactly in the data loader's workers, and reported case by case. On valid labels value and gradient of the
-    loss are the stock ones.
+    counted exactly in the data loader's workers, and reported case by case. On valid labels, value and gradient of
+    the loss equal those of the stock loss.
 
     Attributes:
         on_invalid (str): ``'ignore'`` leaves invalid voxels out, ``'clip'`` clamps their labels into the classes,
@@ -72,15 +72,15 @@ class GuardsLabels:
         if missing:
             self._print_line(
                 f'guard: dataset.json declares {", ".join(map(str, missing))}, but the network has '
-                f'{manager.num_segmentation_heads} outputs, for 0..{manager.num_segmentation_heads - 1}: these voxels '
-                f'are left out. Number the labels without gaps, in dataset.json and in the files'
+                f'{manager.num_segmentation_heads} outputs, for 0..{manager.num_segmentation_heads - 1}: voxels of '
+                f'these labels are left out. Number the labels without gaps, in dataset.json and in the files'
             )
 
     def _build_loss(self) -> nn.Module:
         return self.guard_loss(super()._build_loss())  # type: ignore[misc]
 
     def guard_loss(self, loss: nn.Module) -> nn.Module:
-        """Return the loss with invalid voxels left out; a trainer with its own loss overrides this."""
+        """Return the loss with invalid voxels left out. A trainer with its own loss overrides this method."""
         manager = self.label_manager
         return guard_loss(loss, ignore_label_of(manager), manager.ignore_label is not None, manager.has_regions)
 

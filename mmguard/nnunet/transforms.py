@@ -1,4 +1,4 @@
-"""Guard among nnU-Net's transforms, before labels become targets; each sample carries its counts.
+"""Guard among nnU-Net's transforms, before the step that turns labels into targets.
 
 The loader passes on only ``data``, ``target`` and ``keys``, but the target may be a list of tensors of any
 dtype (deep supervision). So the counts travel as the last entry of the target: from the worker to the trainer,
@@ -25,8 +25,10 @@ _WIDTH = 4 + 2 * VALUES
 
 
 def to_tensor(tally: Tally, several: bool = True) -> Tensor:
-    """Encode a tally as int64, shape (4 + 2 * VALUES,): 1 if the segmentation has several resolutions, elements seen,
-    skipped and remapped, then pairs of value and count, padded with 0.
+    """Encode a tally as int64, shape (4 + 2 * VALUES,).
+
+    The numbers are ``several`` (1 if the segmentation has several resolutions), elements seen, skipped and remapped,
+    then pairs of value and count, padded with 0.
 
     Example:
         >>> from_tensor(to_tensor(Tally(total=9, skipped=2, values={7: 2})), 'case_001')
@@ -52,14 +54,14 @@ def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:
 
 
 def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-    """Separate the counts from the batch that carries them.
+    """Separate the counts from a batch.
 
     Args:
         batch (dict): From nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.
 
     Returns:
-        tuple: the batch as nnU-Net expects it, and a tally per sample; ``None`` if the batch did not come through the
-        guarded transforms, and so carries none.
+        tuple: the batch as nnU-Net expects it, and a tally per sample, or ``None`` if the batch did not pass the
+        guarded transforms.
     """
     target = batch['target']
     if not isinstance(target, list) or not _is_tally(target[-1]):
@@ -71,14 +73,14 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
 
 
 def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
-    """Sanitize a batch of labels (no regions) that did not pass the transforms, on the host.
+    """Sanitize a batch of labels (no regions) that did not pass the guarded transforms, on the CPU.
 
     Args:
-        batch (dict): ``data``, ``target`` (shape (B, 1, *), or a list of those), and ``keys``, if it has names.
+        batch (dict): ``data``, ``target`` (shape (B, 1, *), or a list of such tensors), and optionally ``keys``.
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Returns:
-        tuple: a new batch, and a tally per sample, for the target or the first of the list.
+        tuple: a new batch, and a tally per sample, counted in the target or in the first target of the list.
     """
     target, cases = batch['target'], find_case_names(batch)
     sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
@@ -95,7 +97,7 @@ def _sanitize(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tu
 
 
 def find_case_names(batch: dict) -> List[Optional[str]]:
-    """Return the case of each sample of a batch; ``None`` if unknown."""
+    """Return the case name of each sample of a batch; each one is ``None`` if the batch has no names."""
     keys = batch.get('keys')
     return [None] * len(batch['data']) if keys is None else [str(key) for key in keys]
 
@@ -121,8 +123,8 @@ class GuardedTransforms(BasicTransform):
     see :func:`append_tally`.
 
     Args:
-        transforms (ComposeTransforms): nnU-Net's, for training or validation. Regions get one more channel, the
-            voxels to leave out, where they have none (``rule.ignore_index`` is ``EXCLUDED_LABEL``).
+        transforms (ComposeTransforms): nnU-Net's, for training or validation. If ``rule.ignore_index`` is
+            ``EXCLUDED_LABEL``, regions get one more channel, which marks the voxels to leave out.
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Raises:
@@ -161,7 +163,7 @@ class GuardedTransforms(BasicTransform):
 
 
 def _find_guard_position(steps: List[Any]) -> int:
-    """Return the index after RemoveLabelTransform (-1 to background), else of the first step that makes targets."""
+    """Return the index after RemoveLabelTransform; without this step, that of the first step that makes targets."""
     for position, step in enumerate(steps):
         if isinstance(step, RemoveLabelTransform):
             return position + 1

@@ -1,4 +1,4 @@
-"""COCO, LVIS and panoptic JSON: search of a folder, and reading and correction of a file."""
+"""COCO, LVIS and panoptic JSON: finding the files of a folder, reading and correcting a file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Coco(Format):
         return facts
 
     def _read_one(self, target: str, options: ScanOptions) -> LabelFacts:
-        """Read a file, and the category names of the files of other splits, which an edit of ids must not separate."""
+        """Read a file, and the category names in the files of other splits, which need the same ids."""
         from mmguard.formats.coco.file import read_coco
 
         facts = self.read(target, options)
@@ -104,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Read a corrected file without the faults of its boxes, which ``keep_boxes`` leaves unchanged."""
+        """Return the facts of a corrected file without faults of its boxes, which ``keep_boxes`` leaves unchanged."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -122,13 +122,13 @@ class Coco(Format):
 
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
-#: Prefixes of files with whole images, with captions, or without annotations.
+#: Prefixes of JSON files without annotations, with captions, or with labels of whole images.
 _OTHERS = ('image_info', 'captions', 'labels')
-#: Number of names of a folder to look at, number of JSON files that tell its format, and bytes to read of each.
+#: Maximum numbers of inspected names of a folder, of opened JSON files, and of bytes read of each.
 _NAMES, _OPENED, _HEAD = 5000, 20, 1 << 16
-#: Number of files next to a single one, and bytes of each, whose category names are read.
+#: Maximum number of files of other splits whose category names are read, and of bytes of each file.
 _BESIDE, _LARGEST_BESIDE = 4, 64 << 20
-#: Number of images to look for when locating their folder.
+#: Number of images of a file that are searched for to find their folder.
 _LOOKED_FOR = 20
 _KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -139,7 +139,7 @@ class FoundFile(NamedTuple):
 
     name: str  #: Path relative to the folder.
     path: str  #: Path of the file.
-    images: str  #: Folder of its images; empty if not found.
+    images: str  #: Folder of the images of the file; empty if not found.
 
 
 def find_coco_files(root: str) -> List[FoundFile]:
@@ -156,7 +156,7 @@ def find_coco_files(root: str) -> List[FoundFile]:
 
 
 def list_other_splits(path: str) -> List[str]:
-    """Return the other COCO files in the folder of a file, or in the split folders next to its own."""
+    """Return the other COCO files in the folder of a file, or in the split folders next to its folder."""
     folder = os.path.dirname(os.path.abspath(path))
     root = os.path.dirname(folder) if os.path.basename(folder) in SPLITS else folder
     return [one.path for one in find_coco_files(root)[:_BESIDE] if os.path.realpath(one.path) != os.path.realpath(path)]
@@ -186,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder with one of the first images in a JSON, else the first with any image, else ''."""
+    """Return the first usual folder that holds an image of the JSON, else the first that holds any image, else ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

@@ -36,13 +36,13 @@ BLOCK = 1 << 21
 #: Number of bytes that are searched first for the end of a single value.
 _WINDOW = 1 << 12
 _SPACE = re.compile(rb'[ \t\r\n]*')
-#: Characters of numbers: a number at the end of a window may continue after it.
+#: Characters of numbers, because a number at the end of a window may continue after the window.
 _NUMBER = '0123456789.eE+-'
-#: End of an array after its last element; ends of elements before another. A cut there is verified by decoding.
+#: End of an array, and separators of elements, where a block may be cut. Decoding verifies the cut.
 _LAST, _CUTS = b'}]', (b'},', b']},')
 #: Values that json parses and msgspec rejects, because they are not valid JSON.
 _NO_JSON = (b'NaN', b'Infinity')
-#: Python rejects an int of more than 4,300 digits, which always contains one whole window of this length.
+#: Length of a window. An int of more than 4,300 digits, which Python rejects, contains at least one whole window.
 _DIGITS = 2048
 
 
@@ -69,7 +69,7 @@ class Stream:
 
     Args:
         types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
-        warn (callable): Called with a fault and its place if reading can continue.
+        warn (callable): Called with (fault, place) for a fault after which reading continues.
 
     Raises:
         ModuleNotFoundError: msgspec is not installed.
@@ -121,7 +121,7 @@ class Stream:
             self._warn(what, 'byte 0')
             self._pos = len(codecs.BOM_UTF8)
         elif b'\0' in self._data[:4]:
-            raise JsonFault('is not UTF-8 text (UTF-16, or not text)', 'byte 0')
+            raise JsonFault('is not UTF-8 text, but UTF-16 or a binary file', 'byte 0')
 
     def _fill(self, size: int) -> None:
         more = self._file.read(size)
@@ -178,14 +178,14 @@ class Stream:
     # ---- blocks of elements
 
     def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
-        """Decode the next elements; return (records, typed, True at the end of the array), or ``None`` if that fails.
+        """Decode a block of elements. Return (records, typed, True at the end of the array), or ``None`` on an error.
 
         The end of the last element is guessed, then verified by decoding: with a closing bracket, the block is valid
         JSON only if it ends with an element or with the array.
         """
         if len(self._data) - self._pos < self._block:
             self._fill(self._block)
-        # The end of the array last: looking for it takes a fifth of the time, and few blocks have it.
+        # Search the end of the array last: the search takes a fifth of the time, and few blocks contain this end.
         for mark in (*self._cuts, _LAST):
             find = self._data.find if mark == _LAST else self._data.rfind
             end = find(mark, self._pos) + len(mark)
@@ -213,7 +213,7 @@ class Stream:
             return None
 
     def _add_plain(self, records: List[Any], key: str, number: int) -> bool:
-        """Append the elements of a block, decoded slowly but with exact faults; return True at the end of the array."""
+        """Append a block's elements to ``records``, decoded one by one; return True at the end of the array."""
         most = self._offset + self._pos + self._block
         mark = b''
         while mark != b']' and self._offset + self._pos < most:
@@ -226,7 +226,7 @@ class Stream:
         return mark == b']'
 
     def _decode_value(self, where: str) -> Any:
-        """Decode the next value with ``json``; faults name the place ``where``."""
+        """Decode the next value with ``json``. A fault names the place ``where``."""
         self._peek()
         size = _WINDOW
         while True:
@@ -265,7 +265,7 @@ class Stream:
         self._pos += 1
 
     def _peek(self) -> bytes:
-        """Skip white space; return the next byte, empty at the end of the file."""
+        """Skip white space, and return the next byte, or ``b''`` at the end of the file."""
         while True:
             self._pos = _SPACE.match(self._data, self._pos).end()  # type: ignore[union-attr]
             if self._pos < len(self._data) or self._ended:
@@ -290,7 +290,8 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
     """Read a file into columns without raising; unreadable parts are recorded in ``faults``.
 
     Args:
-        masks (str): Key of :data:`~mmguard.formats.coco.records.TYPES`.
+        by_url (bool): True if ``coco_url`` gives the names of images, as in LVIS 1.0.
+        masks (str): Part of the masks to read, a key of :data:`~mmguard.formats.coco.records.TYPES`.
     """
     reader = _Reader(source, faults, by_url, masks)
     try:
@@ -326,7 +327,7 @@ def _without_collection() -> Iterator[None]:
 
 @dataclass
 class _Reader:
-    """Collector of the batches of a COCO file in columns."""
+    """Collector that stores the batches of a COCO file in columns."""
 
     source: str
     faults: Faults
@@ -360,7 +361,7 @@ class _Reader:
             self.parts.append(build_annotation_columns(records, coco.ids, '' if panoptic else self.masks, batch.typed))
 
     def _forget(self, key: str) -> None:
-        """Add a fault for a second array with the same key, and drop the first array, as readers do."""
+        """Add a fault for a second array with the same key, and drop the first array, as JSON parsers do."""
         self.faults.add(f'has the key "{key}" twice: readers use the last', self.source)
         coco = self.coco
         if key == 'annotations':

@@ -1,4 +1,4 @@
-"""Masks of COCO annotations, checked by structure and size; only thin polygons are drawn."""
+"""Checks of the masks of COCO annotations by structure and size. Only thin polygons are drawn."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def size_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return the column of masks that were not decoded, except for the sizes of RLEs: (N,) of type :data:`MASK`."""
+    """Return a column of N masks with only the sizes of RLEs, (N,) of type :data:`MASK`."""
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     for place, mask in enumerate(masks):
@@ -109,7 +109,7 @@ def check_mask(value: Any) -> Any:
 
 
 def find_mask_faults(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """Return the fault code of each mask, also compared with its image, int8 (N,), an index of :data:`MASK_FAULTS`.
+    """Return the fault code of each mask, given the size of its image: int8 (N,), an index of :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) of type :data:`MASK`, from :func:`mask_column`.
@@ -189,7 +189,7 @@ def _covers_a_pixel(polygons: List[List[float]], span: np.ndarray) -> bool:
 
 
 def as_float(number: Any) -> float:
-    """Convert a number to float; an int of hundreds of digits becomes infinite."""
+    """Convert a number to float. An int that is too large for float becomes infinite."""
     try:
         return float(number)
     except OverflowError:
@@ -217,7 +217,7 @@ def _clip_size(mask: Any) -> List[int]:
 
 
 def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from RLEs in COCO's text.
+    """Count the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from compressed RLE texts.
 
     A character minus '0' holds 5 bits and a continuation bit; from the fourth number on, a number is stored as its
     difference from the number two places before.

@@ -35,7 +35,7 @@ _END = b'\0\0\0\0IEND\xaeB`\x82'
 
 
 def find_png_folder(path: str) -> str:
-    """Return the default folder of the PNGs of a panoptic JSON, named like the file; empty if it does not exist."""
+    """Return the folder of PNGs that is named like a panoptic JSON, or '' if the folder does not exist."""
     folder = os.path.splitext(path)[0]
     return folder if os.path.isdir(folder) else ''
 
@@ -43,7 +43,10 @@ def find_png_folder(path: str) -> str:
 def describe_segments(
     coco: CocoFile, folder: str, everything: bool, found: CocoFacts, faults: Faults, source: str
 ) -> None:
-    """Check a file's PNGs, all with ``everything``, else a sample; add their faults to ``found`` and ``faults``."""
+    """Check the PNGs of a COCO panoptic file, and add their faults to ``found`` and ``faults``.
+
+    Only a sample is checked unless ``everything`` is true.
+    """
     images = []
     for number, record in coco.panoptic.items():
         where = f'{source}: annotations[{number}]'
@@ -66,7 +69,7 @@ def describe_segments(
     for one in images:
         name = names.get(coco.ids.find_code(one.image_id), '').replace('jpg', 'png')  # same as mmdet
         if name and name != one.file_name:
-            what = 'file_name of an annotation is not that of the PNG that mmdet opens, named like its image'
+            what = 'file_name of an annotation is not that of the PNG that mmdet opens, which is named like the image'
             faults.add(what, f'{source}: {shorten(one.file_name)}, {shorten(name)}')
     # Annotations are scanned without pillow too.
     if importlib.util.find_spec('PIL') is not None:

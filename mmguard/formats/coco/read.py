@@ -35,7 +35,7 @@ from mmguard.formats.table import (
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
 from mmguard.text import quantity, shorten
 
-#: Largest id that can be a label; codes below ``-LARGEST_LABEL`` stand for ids that are strings or missing.
+#: Largest id that can be a label; codes below ``-LARGEST_LABEL`` are those of ids that are strings or missing.
 LARGEST_LABEL = 1 << 53
 #: Maximum number of unused ids; if there are more, ids are not labels, as no model has so many outputs.
 _MOST_UNUSED = 5000
@@ -52,9 +52,9 @@ _RECORD_ADVICE = (
 class Numbering(NamedTuple):
     """Mapping from the categories of a COCO file to labels."""
 
-    by: str  #: ``AnnotationFacts.labelled_by``.
-    labels: List[int]  #: Label of each category of the file; -1 if it has none.
-    names: List[str]  #: Names of the labels; empty if they have none.
+    by: str  #: Value of ``AnnotationFacts.labelled_by``.
+    labels: List[int]  #: Label of each category of the file; -1 for a category without label.
+    names: List[str]  #: Names of the labels; empty if the labels have no names.
 
 
 def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> LabelFacts:
@@ -71,8 +71,8 @@ def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> 
         settings: Other fields of :class:`CocoScan`.
 
     Returns:
-        LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
-        loader drops. ``files`` are images.
+        LabelFacts: ``kind='instances'``. Histogram and values count what training sees, without crowds and
+        annotations that the loader drops. ``files`` are images.
     """
     return CocoScan(path, num_classes, **settings).collect_facts()
 
@@ -87,15 +87,15 @@ class CocoScan:
     images: Optional[str] = None  #: Folder of the images; if given, missing files are reported.
     min_size: int = MIN_SIZE  #: Images with a shorter side count as small, ``filter_cfg['min_size']`` of the data set.
     #: Data set of mmdet: ``'coco'``, ``'panoptic'``, ``'lvis'`` (every category of the file has a label, listed or not)
-    #: or ``'lvis_url'`` (of LVIS 1.0: its images are named by ``coco_url``, too).
+    #: or ``'lvis_url'`` (LVIS 1.0, whose images are named by ``coco_url``).
     family: str = 'coco'
     labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``. Default: those of the framework.
     framework: Optional[str] = None  #: A key of :data:`~mmguard.labels.numbering.FRAMEWORKS`.
     #: Loads a few images with the config's own data set; called only if the file has no faults.
     ask_loader: Optional[Callable[[List[CocoSample]], LoaderFacts]] = None
-    masks: bool = False  #: Read masks into ``annotations.mask_faults``; of a panoptic file all PNGs instead of some.
-    maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing ones are reported.
-    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: named like the file, if any.
+    masks: bool = False  #: Check all masks; of a panoptic file, all PNGs instead of a sample.
+    maps: Optional[Tuple[str, str]] = None  #: Folder and suffix of label maps; missing files are reported.
+    segments: Optional[str] = None  #: Folder of the PNGs of a panoptic file. Default: the folder named like the file.
 
     def __post_init__(self) -> None:
         self.faults, self.source = Faults(), os.path.basename(self.path) or self.path
@@ -180,7 +180,7 @@ class CocoScan:
         used = set(coco.annotations.category_id.tolist())
         for (code, name), label in zip(coco.categories, numbers):
             if label < 0 and code in used:
-                what = 'RF-DETR has no label for a category (KeyError): no annotation of train uses it'
+                what = 'RF-DETR has no label for a category that no annotation of train uses (KeyError)'
                 self.faults.add(what, shorten(name))
         by = 'unknown' if labels is None else 'file order'
         return Numbering(by, numbers, [names.get(code, '') for code in codes])
@@ -263,7 +263,7 @@ class CocoScan:
             }
 
     def _describe_masks(self) -> None:
-        """Count mask faults of the annotations that a loader keeps; without ``masks``, only RLEs of a wrong size."""
+        """Count mask faults of annotations that a loader keeps; if ``masks`` is false, only RLEs of a wrong size."""
         table, details = self.table, self.details
         loaded = table.image >= 0
         for flags in table.left_out.values():
@@ -276,7 +276,7 @@ class CocoScan:
             details.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
 
     def _list_places(self, rows: np.ndarray) -> List[str]:
-        """Return a text with the image and the id for each of the first annotations in ``rows``."""
+        """Return a text, 'a.jpg: annotation 7', for each of the first annotations in ``rows``."""
         coco, table, places = self.coco, self.table, []
         for row in rows[:EXAMPLES].tolist():
             image, code = int(table.image[row]), int(coco.annotations.id[row])
@@ -323,14 +323,14 @@ class CocoScan:
 
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
-    """Return the label of each category: its index in ``codes``, -1 if missing."""
+    """Return the label of each category: the index of its id in ``codes``, or -1 if ``codes`` lacks the id."""
     # If two categories share an id, the last label wins, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
     return [last.get(code, -1) for code, _ in coco.categories]
 
 
 def _count_needed_outputs(annotations: AnnotationFacts) -> int:
-    """Return the largest category id + 1; the number of categories if the ids cannot be labels."""
+    """Return the largest category id + 1, or the number of categories if the ids cannot be labels."""
     listed = max(len(annotations.categories), 1)
     enough = max(annotations.categories, default=0) + 1
     return enough if listed <= enough <= listed + _MOST_UNUSED else listed
@@ -339,7 +339,7 @@ def _count_needed_outputs(annotations: AnnotationFacts) -> int:
 def _find_dropped_by_mmdet(
     coco: CocoFile, image: np.ndarray, corners: np.ndarray, boxed: np.ndarray, sizes: np.ndarray
 ) -> Dict[str, np.ndarray]:
-    """Return the annotations that ``CocoDataset.parse_data_info`` drops: reason -> bool (N,)."""
+    """Return {reason: mask}, bool (N,), for annotations that ``CocoDataset.parse_data_info`` drops."""
     columns = coco.annotations
     inside = boxed.copy()
     with np.errstate(invalid='ignore', over='ignore'):
@@ -354,14 +354,14 @@ def _find_dropped_by_mmdet(
 
 
 class CocoSample(NamedTuple):
-    """One image with its annotations, as an annotation file of its own."""
+    """One image, and an annotation file that describes only this image."""
 
     image: str  #: Name of the image.
-    text: str  #: Content of an annotation file with only this image: JSON, or the image list of VOC.
+    text: str  #: Content of the annotation file: JSON, or the image list of VOC.
 
 
 def select_samples(coco: CocoFile) -> List[CocoSample]:
-    """Return a few images with their annotations, without polygons and masks."""
+    """Return samples of a few images, with annotations that lack polygons and masks."""
     columns, images, original = coco.annotations, coco.images, coco.ids.get_original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []

@@ -1,4 +1,4 @@
-"""Elements of COCO's arrays, and the columns that collect them in 66 bytes per annotation."""
+"""Records of the arrays of a COCO file, and columns that store annotations in 66 bytes each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.text import shorten
 
 #: Code of a missing id.
 MISSING_ID = -(1 << 63)
-#: Ids that are not integers get codes from here on; hand-written ids are never this far below zero.
+#: First code of ids that are not integers; hand-written ids are never this far below zero.
 _FIRST_CODE = -(1 << 62)
 _LARGEST = 1 << 62
 _URL = 'http://images.cocodataset.org/'
@@ -62,7 +62,7 @@ else:
         file_name: str = ''
         coco_url: str = ''
 
-    #: Part of the masks that is read -> array of the file -> type of its elements.
+    #: Part of the masks to read (``''`` for none) -> array of the file -> type of the array's elements.
     TYPES = {
         part: {'annotations': kind, 'images': Image}
         for part, kind in (('', Annotation), ('sizes', AnnotationWithSize), ('all', AnnotationWithMask))
@@ -82,7 +82,7 @@ class Ids:
         self._originals: Dict[int, Any] = {}
 
     def find_code(self, value: Any) -> int:
-        """Return the code of an id; ``MISSING_ID`` if it is not valid."""
+        """Return the code of an id, or ``MISSING_ID`` if the id is not valid."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # equal, and the same dict key
         if isinstance(value, int) and (abs(value) < _LARGEST or value == MISSING_ID):
@@ -96,7 +96,7 @@ class Ids:
         return self._codes[value]
 
     def find_codes(self, values: List[Any], are_integers: bool) -> np.ndarray:
-        """Return the codes of ids, int64 (N,)."""
+        """Return the codes of ids, int64 (N,). If ``are_integers`` is true, no id is a string or a fraction."""
         try:
             if are_integers:
                 column = np.fromiter(values, np.int64, len(values))
@@ -131,7 +131,7 @@ class AnnotationColumns(NamedTuple):
 
     @classmethod
     def join(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
-        """Join columns; ``parts`` is emptied so that only one column at a time is in memory twice."""
+        """Join columns, and empty ``parts`` so that only one column at a time is in memory twice."""
         if not parts:
             return cls.empty()
         lists = [list(column) for column in zip(*parts)]
@@ -181,7 +181,7 @@ def build_annotation_columns(
     """Collect annotation records in columns.
 
     Args:
-        masks (str): Key of :data:`TYPES`; of records of :func:`read_annotations`, the part that is used.
+        masks (str): Part of the masks to use, a key of :data:`TYPES`.
         typed (bool): True if all ids are integers; False for records of :func:`read_annotations`.
     """
     count = len(records)
@@ -201,7 +201,7 @@ def build_annotation_columns(
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append image records to columns; with ``by_url``, ``coco_url`` gives the file name, as mmdet reads LVIS 1.0."""
+    """Append image records to columns. If ``by_url`` is true, ``coco_url`` gives the file names, as in LVIS 1.0."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -232,7 +232,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
             continue
         objects = [segment for segment in segments or () if isinstance(segment, dict)]
         if len(objects) < len(segments or ()):
-            faults.add('segments_info holds something that is not an object', where)
+            faults.add('an entry of segments_info is not an object', where)
         values = _select_usable(record, ('image_id', 'ignore', *(() if segments else _OF_SEGMENT)), where, faults)
         if segments is not None:
             values['segments_info'] = [Segment(**_select_usable(one, _OF_SEGMENT, where, faults)) for one in objects]
@@ -243,7 +243,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Convert untyped JSON records to images; leave out those that are not objects, and values of a wrong type."""
+    """Convert untyped JSON records to images, without records that are not objects and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'
@@ -261,7 +261,7 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
 
 
 def _select_usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
-    """Return the values of a record that its type accepts; record a fault for each other value."""
+    """Return the values of a record that have the right type; add a fault for every other value."""
     found = {}
     for key in keys:
         value = record.get(key)
@@ -318,7 +318,7 @@ class CocoFile:
     #: Id (a code of ``ids``) and name, in the order of the file.
     categories: List[Tuple[int, str]] = field(default_factory=list)
     ids: Ids = field(default_factory=Ids)  #: Codes of ids that are not integers.
-    #: Index -> annotation of COCO panoptic, whose segments are ``annotations``; their ids may repeat.
+    #: Index -> annotation of COCO panoptic. ``annotations`` then holds the segments, whose ids may repeat.
     panoptic: Dict[int, Any] = field(default_factory=dict)
     #: Supercategory of each category; empty if it is missing.
     supercategories: List[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Labels that RF-DETR gives to categories, which depend on its release and on the layout of the data set.
+"""Labels that RF-DETR assigns to categories, depending on its release and on the layout of the data set.
 
 Source: datasets/coco.py, datasets/o365.py and detr.py of rfdetr 1.4.3, 1.5.0, 1.6.0, 1.6.5, 1.7.1, 1.8.3, 1.9.0, 1.9.1,
 1.9.2, 1.10.1 and 1.11.2.
@@ -28,7 +28,7 @@ _NO_PARENT = ('', 'none', 'null')
 
 
 def read_release() -> Optional[Tuple[int, ...]]:
-    """Return the installed release of RF-DETR as (major, minor, patch); ``None`` if it is not installed."""
+    """Return the installed release of RF-DETR as (major, minor, patch), or ``None`` if RF-DETR is not installed."""
     try:
         found = re.match(r'(\d+)\.(\d+)\.(\d+)', metadata.version('rfdetr'))
     except metadata.PackageNotFoundError:
@@ -39,14 +39,16 @@ def read_release() -> Optional[Tuple[int, ...]]:
 def number_by_rfdetr(
     coco: CocoFile, path: str, labels: Optional[str], outputs: Optional[int], details: CocoFacts
 ) -> Tuple[Optional[str], List[int]]:
-    """Return how the installed RF-DETR, else the newest, numbers categories; note other numberings in ``details``.
+    """Return how the installed RF-DETR, or the newest if none is installed, numbers categories.
+
+    The release, and the categories that other releases number differently, are added to ``details``.
 
     Args:
-        labels (str, optional): ``'positions'`` or ``'ids'`` if the user says so.
+        labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one.
         outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
 
     Returns:
-        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None`` if the release or the layout decides), and for
+        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None``: it depends on release or layout), and for
         positions, the codes of the categories in the order of their labels.
     """
     release, (folder, name) = read_release(), os.path.split(path)
@@ -75,7 +77,7 @@ def number_by_rfdetr(
 
 
 def _find_empty_parents(coco: CocoFile) -> Dict[int, str]:
-    """Return {code: name} of the categories that have no annotation and are the supercategory of another."""
+    """Return {code: name} of the categories that have no annotation and are the supercategory of another category."""
     pairs = zip(coco.categories, coco.supercategories)
     named = {word for (_, name), word in pairs if word not in (*_NO_PARENT, name)}
     used = set(coco.annotations.category_id.tolist())

@@ -16,7 +16,7 @@ from mmguard.formats.table import LARGEST_SIDE
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, find_corner_faults
 from mmguard.text import quantity
 
-#: Kind of change -> what was changed, and how.
+#: Kind of change -> (kind of element, how the elements were changed).
 _WORDS = {
     'label': ('annotation', 'of an unknown category dropped'),
     'image_not_listed': ('annotation', 'of unlisted images dropped'),
@@ -40,11 +40,11 @@ _WORDS = {
 Record = Dict[str, Any]
 
 _SIDES = ('width', 'height')
-#: Key of a reference in an annotation -> list of the entries that have the id.
+#: Key of an id in an annotation -> key of the list whose entries have this id.
 _REFERENCES = {'image_id': 'images', 'category_id': 'categories'}
 _LARGEST = np.finfo(float).max
 
-#: Format of a box -> function of its four numbers, and of the size of the image, that returns x, y, width, height.
+#: Format of a box -> function that converts its four numbers to x, y, width, height, given the size of the image.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
@@ -103,7 +103,7 @@ class _File:
         """Apply the options to images, categories and annotations.
 
         Raises:
-            NotCorrected: The options do not fit the file.
+            NotCorrected: The options name an unknown box format, or a category id that the file lacks.
         """
         record, options, counts = self.record, self.options, self.counts
         known = {key: set(map(get_id, record[name])) for key, name in _REFERENCES.items()}
@@ -135,7 +135,7 @@ class _File:
                 counts['no_crowd'] += 1
 
     def _correct_categories(self) -> List[Dict[Any, Any]]:
-        """Correct the categories; return the new ids of the annotations (old -> new), one dict per step."""
+        """Correct the categories. Return {old id: new id} for the annotations, one dict per step."""
         listed, options = self.record['categories'], self.options
         for category in listed:
             if not isinstance(category.get('name'), str):
@@ -171,7 +171,7 @@ class _File:
         return steps
 
     def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
-        """Add a missing box around the polygons of an annotation; convert its box from the format ``options.boxes``."""
+        """Add a missing box around polygons, and convert the box of an annotation from the format ``options.boxes``."""
         form, polygons = self.options.boxes, annotation.get('segmentation')
         if annotation.get('bbox') is None and are_polygons(polygons):
             points: List[Any] = [part for polygon in polygons or () for part in polygon]
@@ -189,7 +189,7 @@ class _File:
                 annotation['area'] = new[2] * new[3]
 
     def select_images(self) -> None:
-        """Rename images as on disk, and leave out those that are missing, or that a loader cannot use."""
+        """Rename images as on disk, and leave out images that are missing or that a loader cannot use."""
         images, folder = self.record['images'], self.options.images
         if folder is not None:
             try:
@@ -216,7 +216,7 @@ class _File:
         return True
 
     def select_annotations(self) -> List[str]:
-        """Clamp boxes, and leave out annotations that cannot be trained on; return the ids of unknown categories."""
+        """Clamp boxes, and leave out annotations that cannot be trained on. Return the ids of unknown categories."""
         record, options, counts = self.record, self.options, self.counts
         sizes = {image['id']: get_size(image) for image in record['images']}
         listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]
@@ -248,7 +248,7 @@ def _is_named(image: Record) -> bool:
 
 
 def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: Counter) -> np.ndarray:
-    """Clamp boxes into their images, and set missing areas, which mmdet reads; return the fault code of each box."""
+    """Clamp boxes into their images, and set missing areas. Return the fault code of each box, int8 (N,)."""
     boxes = np.array([parse_corners(one.get('bbox')) or (np.nan,) * 4 for one in annotations], float).reshape(-1, 4)
     extents = np.array(sizes, float).reshape(-1, 2)
     with np.errstate(over='ignore'):  # a sum beyond the largest number is not a fault: it is clamped
@@ -271,7 +271,7 @@ def _clamp_into_images(annotations: List[Record], sizes: Sequence[Any], counts: 
 
 
 def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
-    """Convert numbers stored as strings, and return True if there are any: an id ``"1"`` does not equal 1."""
+    """Convert numbers stored as strings (an id ``"1"`` does not equal 1). Return True if a number was converted."""
     new: Record = {}
     for key, ids in known.items():
         value = annotation.get(key)
@@ -286,7 +286,7 @@ def _parse_numbers(annotation: Record, known: Dict[str, Set[Any]]) -> bool:
 
 
 def get_size(image: Record) -> Optional[Tuple[float, float]]:
-    """Return width and height of an image record; ``None`` unless both are positive numbers of pixels."""
+    """Return width and height of an image record, or ``None`` unless both are positive numbers of pixels."""
     width, height = (None if isinstance(image.get(side), str) else number(image.get(side)) for side in _SIDES)
     if width is None or height is None or min(width, height) <= 0 or max(width, height) > LARGEST_SIDE:
         return None
@@ -303,7 +303,7 @@ def are_polygons(outline: Any) -> bool:
 
 
 def get_id(entry: Record, name: str = 'id') -> Any:
-    """Return the id in a record under the key ``name``; ``None`` if it is missing or of the wrong type."""
+    """Return the id in a record under the key ``name``, or ``None`` if the id is missing or has a wrong type."""
     value = entry.get(name)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # equal to the float, and the same key

@@ -22,7 +22,7 @@ from mmguard.text import quantity
 
 
 def chunks_fit(png: bytes) -> bool:
-    """Return True if no PNG chunk claims more bytes than the file has: OpenCV would allocate gigabytes for it."""
+    """Return True if no PNG chunk claims more bytes than the file has; OpenCV would allocate all claimed bytes."""
     place = 8
     while place + 8 <= len(png):
         length, kind = int.from_bytes(png[place : place + 4], 'big'), png[place + 4 : place + 8]
@@ -52,7 +52,7 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 
 
 def get_form(image: Any) -> str:
-    """Return the pixel format of an opened image, ``'gray8'``; ``'other'`` for formats without labels (CMYK, LAB)."""
+    """Return the pixel format of an opened image, e.g. ``'gray8'``; ``'other'`` for formats without labels (CMYK)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -104,7 +104,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
     """Read a label map, (H, W), of booleans, integers or fractions, from a file of ``size`` bytes.
 
     Raises:
-        NoLabels: The file holds something else.
+        NoLabels: The file is not damaged, but does not hold a label map.
         Exception: The file is damaged; numpy may raise anything.
     """
     header = _HEADERS.get(np.lib.format.read_magic(file))
@@ -135,7 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the pixel format of an array, named as in :func:`get_form`, by its values if they are integers."""
+    """Return the pixel format of an array, named as in :func:`get_form`; for integers, it depends on the range."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -144,7 +144,7 @@ def get_array_form(values: np.ndarray) -> str:
 
 
 _ONE_HOT_ADVICE = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
-#: Beginning of the fault of an undamaged file that is not a label map -> how to convert the file to one.
+#: Pattern of the fault of an undamaged file that is not a label map -> how to convert the file to a label map.
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _ONE_HOT_ADVICE.format('0')),
     (r'array \(H, W, \d+\)', _ONE_HOT_ADVICE.format('-1')),
@@ -153,7 +153,7 @@ _TO_LABELS = (
         'several pages',
         'save each page as a file of its own; if a page is a class, `np.argmax` over the pages converts them to labels',
     ),
-    ('colors', 'look each color up in the table of its class'),
+    ('colors', 'replace each color by the index of its class'),
     ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
     ('array of Python objects|not numeric', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
     ('a newer version', 'save it with `np.save(path, label)`'),
@@ -185,7 +185,7 @@ class Stored(NamedTuple):
     """Stored values: the pixels of a file, (H, W) or (H, W, C), or the values counted by a scan, (N,) or (N, 3)."""
 
     values: np.ndarray
-    form: str  #: See :class:`~mmguard.facts.labels.MapFacts`; empty if there are several.
+    form: str  #: Pixel format, see :class:`~mmguard.facts.labels.MapFacts`; empty if the files have several.
     scale: float = 1  #: Factor by which decoding stretched the values.
     is_lossy: bool = False
     is_png: bool = False
@@ -193,7 +193,7 @@ class Stored(NamedTuple):
 
 
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
-    """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
+    """Convert a label map to an 8-bit gray PNG in which every value is a class or ``ignore_index``."""
     assert options.num_classes is not None
     stored = _read(data, bool(options.colors))
     label = _to_labels(stored, options)
@@ -291,7 +291,7 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
 
 
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
-    """Return the counts that a scan of the corrected copies would give; ``None`` if they are not known exactly.
+    """Return the counts that a scan of the corrected copies would give, or ``None`` if they are not known exactly.
 
     Invalid values that no option maps are counted unchanged, although `mmguard fix` changes them.
     """
@@ -318,7 +318,7 @@ def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSumm
     return other
 
 
-#: Fields of a summary that a correction empties.
+#: Fields of a summary that are empty after a correction.
 _OF_FORMS = (
     'files_with', 'lossy', 'gray_in_color', 'black_palettes', 'uncounted', 'invalid_looked_at', 'invalid_between',
     'changes', 'fractions', 'colors', 'forms', 'form_examples', 'examples', 'all_void',
@@ -359,6 +359,6 @@ def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[Stored,
 
 
 def name_of_copy(path: str) -> str:
-    """Return the path of a label map as `mmguard fix` writes it: the same, ending in .png."""
+    """Return the path of a label map with the ending .png, as `mmguard fix` names its copy."""
     stem, ending = os.path.splitext(path)
     return path if ending.lower() == '.png' else f'{stem}.png'

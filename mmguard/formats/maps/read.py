@@ -32,7 +32,8 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
     Args:
         label (np.ndarray): uint8 (H, W).
-        invalid (np.ndarray): bool (256,), True for invalid values; each one in ``label`` is a key, also of 0 pixels.
+        invalid (np.ndarray): bool (256,), True for invalid values. Each invalid value in ``label`` is a key, even if
+            its count is 0.
 
     Example:
         >>> invalid = np.arange(256) == 5
@@ -59,7 +60,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the mask of invalid pixels; comparing a few values is several times faster than a lookup."""
+    """Return the mask of invalid pixels. A comparison with a range is several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -69,7 +70,7 @@ def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
 
 
 def _are_between_neighbours(label: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return bool for each flat position in ``positions``: True if it has a lower and a higher neighbor."""
+    """Return bool (N,), True for each flat position that has both a lower and a higher neighbor."""
     height, width = label.shape
     rows, columns = np.divmod(positions, width)
     low = high = values
@@ -82,13 +83,13 @@ def _are_between_neighbours(label: np.ndarray, positions: np.ndarray, values: np
 
 
 def _reduce_neighbours(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
-    """Return the minimum or maximum over each pixel and its neighbors."""
+    """Return the minimum or maximum (``pick``) over each pixel and its eight neighbors."""
     padded = np.pad(label, 1, mode='edge')
     rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
     return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
 
 
-#: Maximum number of distinct values; more are not classes, and only the most frequent ones are kept.
+#: Maximum number of distinct values. More values cannot be classes, and only the most frequent ones are kept.
 MAX_VALUES = 1024
 _MOST_COUNTED = 1 << 16
 MAX_COLORS = 256
@@ -100,9 +101,9 @@ _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
-    """Read a label map, and the header of its image; faults are in the record.
+    """Read a label map and the header of its image into a record, which also holds the faults of both files.
 
-    ``invalid`` holds ``settings.find_invalid_values()``, bool (256,).
+    ``invalid`` is ``settings.find_invalid_values()`` as an array, bool (256,).
     """
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
     with warnings.catch_warnings():
@@ -142,7 +143,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
 
 
 def _check_header(image: Any) -> None:
-    """Refuse images that never hold labels: CMYK or LAB colors, several pages, a single row or column."""
+    """Raise :class:`NoLabels` for an image with CMYK or LAB colors, several pages, or a single row or column."""
     if forms.get_form(image) == 'other':
         raise NoLabels(f'colors ({image.mode})')
     if image.format == 'TIFF':  # a loader reads the first page
@@ -173,7 +174,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
 
 
 def _check_file(path: str) -> Tuple[str, int]:
-    """Return the fault of a file before it is opened, and its size in bytes."""
+    """Return the fault of a file (empty without a fault) and its size in bytes, without opening the file."""
     held = FILES.get_replacement(path)
     if held is not None:
         return '' if held else EMPTY, len(held)
@@ -210,7 +211,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the stored values, and the values decoded by pillow; return the array if one was made, else ``None``."""
+    """Count the stored and the decoded values in ``record``. Return the pixels, or ``None`` if no array was made."""
     record.form = forms.get_form(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
@@ -230,7 +231,7 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
 
 
 def _compute_histogram(image: Any) -> List[int]:
-    """Return the histogram of an image of one channel; pillow counts several times faster than numpy."""
+    """Return the histogram of an image of one channel. pillow counts several times faster than numpy."""
     from PIL import Image
 
     if not 4 <= image.width * image.height <= _MOST_PACKED:

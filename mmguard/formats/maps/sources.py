@@ -1,4 +1,4 @@
-"""Data sets of label maps, and label maps of a folder with their images: read in tasks, recounted after an edit."""
+"""Data sets of label maps, among them a folder of label maps with a folder of their images."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MapTask:
     settings: MapSettings
 
     def scan(self, items: List[MapItem]) -> MapSummary:
-        """Read the files of one task; return a summary of their records."""
+        """Read the files of one task, and return a summary of their records."""
         invalid = np.array(self.settings.find_invalid_values())
         summary = MapSummary(self.settings)
         for item in items:
@@ -82,7 +82,7 @@ def scan_maps(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> MapSummary:
-    """Scan label maps in chunks; call ``on_files`` with the number of files done since the last call."""
+    """Scan label maps in chunks, and call ``on_files`` with the number of files of each chunk."""
     summary = MapSummary(settings)
     for part in mapper(split_into_chunks(items, _FIRST, _MOST), MapTask(settings)):
         summary.merge(part)
@@ -104,16 +104,16 @@ class MapSource(Source):
         #: End of the names of the label maps, if other images are in the same folder.
         self.suffix = ''
         self.class_names = class_names or []
-        #: Faults seen while files were listed: missing partners, unreadable folders.
+        #: Faults seen while files were listed: missing images or label maps, unreadable folders.
         self.noticed = MapSummary(settings)
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
-        """Yield the label maps; to be called only once, because it adds to ``noticed``."""
+        """Yield the label maps, and add faults to ``noticed``; call it only once."""
         raise TypeError(f'{type(self).__name__} must define items()')
 
     def list_items(self) -> Optional[List[MapItem]]:
-        """Return the files if a config selects them, because an edited config may select others; else ``None``."""
+        """Return the label maps that a config selects, or ``None`` if they do not depend on a config."""
         return None
 
     def sample(self) -> List[str]:
@@ -121,7 +121,7 @@ class MapSource(Source):
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
-        """Load a few files with the framework's own loader, and compare them with the scan; ``None`` without one."""
+        """Return a comparison of a few files with the framework's own loader, or ``None`` if it has no loader."""
         return None
 
     def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
@@ -145,7 +145,10 @@ class MapSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Recount the labels; read some files if the config selects other files or the counts are insufficient."""
+        """Predict the facts after an edit from the counts of the scan.
+
+        Files are read only if the edit selects other files, or if the counts are insufficient.
+        """
         source, changes = plan_again(), files.get(self.folder)
         if not isinstance(source, MapSource) or self._summary is None:
             return None
@@ -178,7 +181,7 @@ def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
     """Correct a few label maps, as {name of the copy: content}.
 
     Raises:
-        NotTried: A readable file would be left out.
+        NotTried: A readable file cannot be corrected.
     """
     contents = {}
     for path in paths:
@@ -192,7 +195,7 @@ def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
     return contents
 
 
-#: Ends of the stems of label files that their images lack or replace; the longest come first.
+#: Ends of the stems of label files and of images, which are removed to match them; longer ends come first.
 LABEL_TAILS = (
     '_gtFine_labelTrainIds', '_gtFine_labelIds', '_gtFine_color', '_gtCoarse_labelTrainIds', '_gtCoarse_labelIds',
     '_instance_color_RGB', '_segmentation', '_labelTrainIds', '_train_id', '_manual1', '_labels', '_label', '_mask',
@@ -206,7 +209,7 @@ def _get_stem(name: str) -> str:
 
 
 def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
-    """Return the part of a stem that a label file shares with its image."""
+    """Return a stem without the first of ``tails`` that it ends with."""
     tail = next((tail for tail in tails if stem.endswith(tail) and len(stem) > len(tail)), '')
     return stem[: len(stem) - len(tail)]
 
@@ -225,7 +228,7 @@ class Partners:
         self._found: Set[str] = set()
 
     def find(self, label_stem: str) -> str:
-        """Return the path of the image of a label; without one, the name that it should have."""
+        """Return the path of the image of a label, or the pattern ``{label_stem}.*`` if the image is missing."""
         name = self._by_stem.get(label_stem) or self._by_key.get(_strip_tail(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return os.path.join(self.folder, name or f'{label_stem}.*')
@@ -238,8 +241,8 @@ class Partners:
 class FolderSource(MapSource):
     """Label maps in a folder and its subfolders, or one file; ``images`` has the same layout.
 
-    Without ``suffix`` every image is a label map; but if a folder has several files per image as in Cityscapes, only
-    those that end in ``_labelTrainIds.png``, or else in ``_labelIds.png``.
+    Without ``suffix``, every image is a label map. If a folder has several label files per image, as in Cityscapes,
+    only files that end in ``_labelTrainIds.png`` are read, or else in ``_labelIds.png``.
 
     Raises:
         FileNotFoundError: ``root`` or ``images`` does not exist.
@@ -296,7 +299,7 @@ class FolderSource(MapSource):
         return is_volume_name(name) if self._are_volumes else is_image_name(name)
 
     def _has_only_arrays(self) -> bool:
-        """Return True if the label maps are .npy files: the only images are in a folder called ``images``."""
+        """Return True if there are .npy files, and no images except in folders called ``images``."""
         for folder, names in self._walk_folders(quiet=True):
             if any(map(is_image_name, names)) and not is_in_images(folder, self._target):
                 return False
@@ -305,7 +308,7 @@ class FolderSource(MapSource):
         return False
 
     def list_other_files(self) -> Optional[List[str]]:
-        """Return the other files found if the folder has no label map; ``None`` if it has one, or cannot be read."""
+        """Return the files of a folder without label maps, or ``None`` if it has a label map or cannot be read."""
         others: List[str] = []
         closed: List[str] = []
         photos = False

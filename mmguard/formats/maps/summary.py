@@ -1,4 +1,4 @@
-"""Records of label maps and a summary of many records, bounded in memory and independent of their order."""
+"""Records of label maps, and a summary of many records that is bounded in memory and independent of their order."""
 
 from __future__ import annotations
 
@@ -24,46 +24,47 @@ class MapItem(NamedTuple):
 class MapRecord:
     """Record of one label map, as stored and as loaded by the framework."""
 
-    path: str  #: The file.
-    image: Optional[str] = None  #: The image that it labels.
-    backend: str = 'pillow'  #: Decoder that ``loaded`` refers to.
-    form: str = ''  #: Form of the file, see :class:`~mmguard.facts.labels.MapFacts`.
+    path: str  #: Path of the label map.
+    image: Optional[str] = None  #: Path of the image that the file labels.
+    backend: str = 'pillow'  #: Decoder that produced ``loaded``.
+    form: str = ''  #: Pixel format of the file, see :class:`~mmguard.facts.labels.MapFacts`.
     shape: Optional[Shape] = None  #: (height, width), or (z, y, x) of a volume.
-    image_form: str = ''  #: Form of the image.
-    image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
-    #: Value as stored -> pixels, the most frequent ones; of color files only if they hold gray values.
+    image_form: str = ''  #: Pixel format of the image.
+    image_shape: Optional[Shape] = None  #: (height, width) of the image after its EXIF rotation.
+    #: Stored value -> number of pixels, for the most frequent values; for color files only if they hold gray values.
     raw: Dict[int, int] = field(default_factory=dict)
-    #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
+    #: Loaded value (uint8, before any shift or map) -> number of elements; ``None`` if it equals ``raw``.
     loaded: Optional[Dict[int, int]] = None
-    #: Changes made by the loader: ``'wrapped'``, ``'colors'``, ``'scaled'``, ``'truncated'``.
+    #: Changes made by the loader: ``'wrapped'`` (modulo 256), ``'colors'`` (each channel becomes a label), ``'scaled'``
+    #: (stretched to 0..255), ``'truncated'`` (fractions cut off).
     changes: List[str] = field(default_factory=list)
-    #: Values of float files that are not integers -> pixels; the lowest few.
+    #: Value that is not an integer -> number of pixels, for the lowest few of a float file.
     fractions: Dict[str, int] = field(default_factory=dict)
-    #: ``'r,g,b'`` -> pixels, for color files with at most 256 colors.
+    #: ``'r,g,b'`` -> number of pixels, for color files with at most 256 colors.
     colors: Dict[str, int] = field(default_factory=dict)
-    lossy: bool = False  #: Compressed with loss.
-    is_black: bool = False  #: The palette shows all values that occur as black.
-    #: Value as loaded -> pixels of it that have a lower and a higher neighbor; only for values that were invalid when
-    #: the file was read.
+    lossy: bool = False  #: True if the file is compressed with loss.
+    is_black: bool = False  #: True if the palette shows all values in the file as black.
+    #: Loaded value -> number of its pixels that have both a lower and a higher neighbor; only for values that were
+    #: invalid when the file was read.
     between: Dict[int, int] = field(default_factory=dict)
-    fault: str = ''  #: Fault of the file, in two or three words; empty: it was read.
+    fault: str = ''  #: Fault of the file, in two or three words; empty if the file was read.
     detail: str = ''  #: The decoder's error message.
     image_fault: str = ''  #: Fault of the image.
 
     @property
     def as_loaded(self) -> Dict[int, int]:
-        """Number of elements by loaded value."""
+        """Loaded value -> number of elements."""
         return self.raw if self.loaded is None else self.loaded
 
     def decode(self, stored: int) -> int:
-        """Return the loaded value of a value in ``raw``, 0 to 255."""
+        """Return the loaded value, 0 to 255, of a stored value in ``raw``."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
         return stored % 256
 
 
 MAX_COLORS = 256
-#: Number of fractions that are counted in a file, and in a data set.
+#: Maximum number of different fractions that are counted in a file, and in a data set.
 FEW_FRACTIONS, MAX_FRACTIONS = 16, 64
 _FEW = 5
 #: Forms that pillow decodes to the stored values.
@@ -71,7 +72,7 @@ _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class NamedFiles(Dict[Any, Examples]):
-    """The number of files of each key, and the names of the first ``keep`` files."""
+    """Key -> number of files with this key, and the names of the first ``keep`` of these files."""
 
     def __init__(self, keep: int = _FEW) -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class MapSummary:
     """Summary of many records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has at most 65,536 stored values
-    and 256 colors; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
+    and 256 colors; counts of trained labels (at most 256) are always exact. Memory does not grow with the
     number of files, except for the names of the first ``MOST_FILES`` files with invalid labels.
     """
 
@@ -101,21 +102,21 @@ class MapSummary:
         self.lossy = self.gray_in_color = self.black_palettes = 0
         self.uncounted = 0  #: Number of files with too many colors to count.
         self.invalid_looked_at = self.invalid_between = 0
-        #: Value as decoded, and label as trained -> elements.
+        #: Decoded value -> number of elements; trained label -> number of elements.
         self.loaded, self.trained = Counts(), Counts()
         self.files_with_class = Counts()
-        #: Class -> valid pixels of the files that contain it; not known after ``relabel``.
+        #: Class -> number of valid pixels in the files that contain the class; empty after ``relabel``.
         self.pixels_with_class = Counts()
         self.raw, self.files_with, self.examples = Counts(), Counts(), NamedFiles()
         self.forms, self.form_examples = Counts(), NamedFiles()
-        #: Invalid label -> the lowest few stored values that become it.
+        #: Invalid label -> the lowest few stored values that are loaded as this label.
         self.stored: Dict[int, List[int]] = {}
         self.image_forms, self.changes = Counts(), Counts()
         self.fractions, self.colors = Counts(MAX_FRACTIONS), Counts(MAX_COLORS)
         self.unreadable = NamedFiles(20)
         self.all_void, self.size_mismatches = Examples(), Examples()
         self.missing_labels, self.missing_images, self.duplicates = Examples(), Examples(), Examples()
-        #: Worst files: -invalid elements, path, image, invalid values as stored, as trained.
+        #: Worst files: (-number of invalid elements, path, image, invalid values as stored, invalid labels).
         self.worst = Examples()
 
     def add(self, record: MapRecord) -> None:
@@ -196,7 +197,7 @@ class MapSummary:
     def relabel(self, settings: MapSettings) -> MapSummary:
         """Return the summary of the same files with other settings; elements are counted exactly.
 
-        The number of files per label is an estimate: that of the label's most frequent value.
+        The number of files per label is only estimated, by that of the most common value of the label.
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()

@@ -52,7 +52,7 @@ class Voc(Format):
     beside_suffix = True
 
     def detect(self, target: str) -> bool:
-        """Return True if XML is in a folder, in its Annotations or a subfolder's, or next to images in a subfolder."""
+        """Return True if XML files are in a folder, in an Annotations folder, or next to images in a subfolder."""
         below = [os.path.join(target, name) for name in list_folders(target, _LOOKED_AT)[:_FOLDERS]]
         named = (os.path.join(place, 'Annotations') for place in (target, *below))
         return any(map(_has_xml, (target, *named))) or any(map(_has_xml_next_to_images, below))
@@ -101,7 +101,7 @@ def _find_images(names: List[str]) -> FrozenSet[str]:
     )
 
 
-#: Number of names of a folder to look at, and of folders among them: VOCdevkit has one per year.
+#: Maximum numbers of inspected names of a folder, and of folders among them; VOCdevkit has one folder per year.
 _LOOKED_AT, _FOLDERS = 1000, 20
 
 
@@ -109,14 +109,14 @@ class VocImage(NamedTuple):
     """Paths of an image and of its XML file."""
 
     name: str  #: Path of the image relative to the root.
-    xml: str  #: Path of its annotation relative to the root.
+    xml: str  #: Path of the XML file relative to the root.
 
 
 def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
     """Read all XML files of a VOC data set. Never raise because of their content.
 
     The files are in ``Annotations`` of one or several folders (``VOCdevkit``), or in the folder itself. Labels are
-    positions in ``class_names``; mmdet silently drops objects with other names, counted in ``annotations.left_out``.
+    positions in ``class_names``; mmdet silently drops objects with other names (``annotations.left_out``).
     Without ``class_names``, the classes are the names that occur, in alphabetical order.
 
     Returns:
@@ -144,7 +144,7 @@ def scan_voc_files(
     faults: Optional[Faults] = None,
     boundary: str = '',
 ) -> LabelFacts:
-    """Read the listed files as :func:`scan_voc` does; their images are in ``boundary``, by default in ``root``."""
+    """Read the listed files like :func:`scan_voc`. Images outside ``boundary`` (default: ``root``) count as missing."""
     faults = Faults() if faults is None else faults
     read: List[Tuple[VocImage, VocFile]] = []
     for image in listed:
@@ -186,7 +186,7 @@ def scan_voc_files(
 
 
 def read_list(path: str, source: str, faults: Faults) -> List[str]:
-    """Return the lines of an image list, split the way mmengine does; empty, with a fault, if it cannot be read."""
+    """Return the lines of an image list, split as in mmengine. If it cannot be read, add a fault and return []."""
     try:
         lines = FILES.read(path, _LARGEST_LIST).decode('utf-8').split('\n')
         return lines if lines[-1] else lines[:-1]
@@ -200,7 +200,7 @@ def read_list(path: str, source: str, faults: Faults) -> List[str]:
 def find_listed_images(
     lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
 ) -> List[VocImage]:
-    """Return the images of a list at the paths where mmdet looks for them, without those outside of the data set."""
+    """Return the images of a list, with the paths where mmdet looks. Entries outside of the data set are skipped."""
     found = []
     for stem in (line.rstrip('\r') for line in lines):
         try:
@@ -214,7 +214,7 @@ def find_listed_images(
 
 
 def _find_data_sets(root: str, faults: Faults) -> List[str]:
-    """Return the folders in the root that contain annotations, relative to it; '' is the root itself."""
+    """Return the folders in the root that contain annotations, relative to the root; '' is the root itself."""
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
@@ -256,7 +256,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 
 
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
-    """Return the content of an XML file; read a missing size from the image, as mmdet does."""
+    """Return the content of an XML file. A missing size is read from the image, as in mmdet."""
     if file.size is None:
         try:
             with FILES.open(os.path.join(root, image.name)) as image_file, open_image(image_file) as opened:

@@ -31,11 +31,11 @@ _PATHS += [f'{{*}}object/{{*}}bndbox/{{*}}{side}' for side in _SIDES]
 class VocObject(NamedTuple):
     """An object in an XML file: its category and its box."""
 
-    name: str  #: Name of its category.
-    difficult: bool  #: True if it is not trained on.
-    #: Corners as mmdet computes them: integers, one less than in the file; ``NO_NUMBER`` throughout without a box.
+    name: str  #: Category of the object.
+    difficult: bool  #: True if the object is not trained on.
+    #: Corners as mmdet computes them: integers, one less than in the file; all ``NO_NUMBER`` if the box is missing.
     corners: Tuple[float, ...]
-    written: Tuple[float, ...]  #: Corners as in the file; ``NO_NUMBER`` throughout without a box.
+    written: Tuple[float, ...]  #: Corners as in the file; all ``NO_NUMBER`` if the box is missing.
 
 
 class VocFile(NamedTuple):
@@ -46,7 +46,7 @@ class VocFile(NamedTuple):
 
 
 class XmlFault(ValueError):
-    """Reason why an XML is not read, and the parser's message."""
+    """Reason why an XML file cannot be read, and the parser's message."""
 
     def __init__(self, reason: str, message: object = '') -> None:
         super().__init__(f'{reason}: {message}' if message else reason)
@@ -55,10 +55,10 @@ class XmlFault(ValueError):
 
 
 def parse_xml(text: bytes) -> ET.Element:
-    """Parse XML into a tree of bounded size, without following entities: a file that declares one is rejected.
+    """Parse XML into a tree of bounded size. A file that declares an entity is rejected.
 
     Raises:
-        XmlFault: The file is not an XML that can be accepted.
+        XmlFault: The file is not XML, is damaged, has too many elements, or declares an entity.
     """
     builder = ET.TreeBuilder()
     count = 0
@@ -71,7 +71,7 @@ def parse_xml(text: bytes) -> ET.Element:
         builder.start(_convert_name(tag), {_convert_name(key): value for key, value in attributes.items()})
 
     def stop(*_: Any) -> None:
-        raise XmlFault('declares an XML entity: not read, it may be hostile')
+        raise XmlFault('declares an XML entity, which can exhaust the memory: the file is not read')
 
     parser = expat.ParserCreate(namespace_separator='}')
     parser.buffer_text = True
@@ -96,7 +96,7 @@ def _convert_name(tag: str) -> str:
 
 
 def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
-    """Read an XML file as mmdet does, without raising; if that fails, add a fault and return ``None``."""
+    """Read an XML file as mmdet does. If it cannot be read, add a fault and return ``None``."""
     try:
         text = FILES.read(path, LARGEST)
         if not text.strip():
@@ -166,14 +166,14 @@ def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, 
 
 
 def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
-    """Return corners as mmdet computes them: int() truncates; NaN and infinity, where mmdet stops, remain."""
+    """Return corners as mmdet computes them: truncated, minus 1. NaN and infinity stay, although mmdet stops there."""
     return tuple(float(int(number) - 1) if number - number == 0 else number for number in written)
 
 
 _INF = float('inf')
 _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'no longer difficult'}
 
-#: Format of a box -> function of its four numbers, and of the size of the image, that returns corners counted from 1.
+#: Format of a box -> function that converts its four numbers to corners counted from 1, given the size of the image.
 BOX_WRITERS: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
@@ -257,7 +257,7 @@ def _read(data: bytes) -> ET.Element:
 
 
 def _read_side(text: Optional[str]) -> float:
-    """Parse the width or height of an image; infinite if it is missing or not positive."""
+    """Return the parsed width or height of an image, or infinity if it is missing or not positive."""
     found = number(text)
     return _INF if found is None or found <= 0 else found
 
@@ -273,7 +273,7 @@ def _load_box(item: ET.Element) -> Tuple[float, ...]:
 
 
 def _clamp(item: ET.Element, width: float, height: float) -> int:
-    """Clamp the box of an object in place; return 1 if the box changed, else 0."""
+    """Clamp the box of an object in place. Return 1 if the box changed, else 0."""
     corners = np.array([_load_box(item)])
     inside = corners.clip(0, (width, height) * 2)
     if find_corner_faults(corners, (height, width))[0] or (inside == corners).all():

@@ -38,12 +38,12 @@ class Geometry:
 
 @dataclass
 class Volume:
-    """An opened file with its header read and its voxels not yet read."""
+    """An opened file whose header has been read, but not its voxels."""
 
     dtype: np.dtype  #: Type of the stored voxels.
     shape: Tuple[int, ...]  #: (channels, z, y, x), nnU-Net's order.
     dimension: int  #: Number of axes of the file.
-    geometry: Geometry  #: Position of its voxels.
+    geometry: Geometry  #: Position of the voxels.
     #: Return an iterator over stored arrays of (rows, voxels of a row), first to last; may be called once. A row is a
     #: slice, or a line of a large slice. Slices go along z, channel after channel. Raises ``CannotRead`` if the file is
     #: truncated.
@@ -55,8 +55,8 @@ class Volume:
     inter: float = 0.0
     lines: int = 1  #: Number of rows of a slice.
     form: str = ''  #: Voxel type or number of axes that nnU-Net does not accept; empty if accepted.
-    #: Reason why nnU-Net's reader refuses a file whose voxels can still be read. It is reported unless the voxels turn
-    #: out to be damaged, which is more specific.
+    #: Reason why nnU-Net's reader refuses a file whose voxels can still be read. It is reported unless the voxels are
+    #: damaged, because damage is the more specific reason.
     refusal: Optional[CannotRead] = None
 
     @property
@@ -136,7 +136,7 @@ class Content:
                 pass
 
     def read_blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
-        """Yield ``length`` bytes from ``begin`` on, in blocks of ``size``; the last may be shorter.
+        """Yield ``length`` bytes from ``begin`` on, in blocks of ``size`` bytes; the last block may be shorter.
 
         Raises:
             CannotRead: The file ends earlier, or is damaged.
@@ -151,19 +151,19 @@ class Content:
             yield view[place : place + size]
 
     def _check_size(self, begin: int, length: int) -> None:
-        """Refuse a file that is too small for its content before memory is allocated."""
+        """Raise :class:`CannotRead` if the file is too small for ``length`` bytes, or if these are too many."""
         missing = begin + length - self.size
         if not self.is_gzipped and missing > 0:
             raise CannotRead(TRUNCATED, '', min(missing, length))
         if length > MOST_VOXELS:
-            raise CannotRead(TOO_LARGE, f'{length:,} bytes, of at most {MOST_VOXELS:,}')
+            raise CannotRead(TOO_LARGE, f'{length:,} bytes, but at most {MOST_VOXELS:,} are read')
         if self.is_gzipped and length > self.size * MOST_INFLATED:
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
     def _decompress(self, length: int) -> Optional[Any]:
-        """Decompress the whole file with libdeflate; ``None`` if it is not installed or rejects the file.
+        """Decompress the whole file with libdeflate; return ``None`` if libdeflate is missing or rejects the file.
 
-        A rejected file is read with zlib, which reports the error and its place.
+        Large or rejected files are read with zlib, which reports an error and its place.
         """
         decode = find_gzip_decoder()
         if decode is None or length > _AT_ONCE or self.size > _AT_ONCE:
@@ -205,7 +205,7 @@ class Content:
 
 
 def find_gzip_decoder() -> Optional[Any]:
-    """Return libdeflate's decoder, over twice as fast as zlib; ``None`` without imagecodecs, which nnU-Net needs."""
+    """Return libdeflate's decoder, over twice as fast as zlib, or ``None`` if imagecodecs is not installed."""
     try:
         from imagecodecs import gzip_decode
     except ImportError:

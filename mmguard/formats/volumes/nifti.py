@@ -71,7 +71,7 @@ def read_itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
 
 
 def _check_axes(path: str) -> None:
-    """Refuse NIfTI axes that are not finite, because SimpleITK's search for their rotation may never end."""
+    """Raise :class:`CannotRead` if NIfTI axes are not finite: SimpleITK may hang when it computes their rotation."""
     try:
         with open_regular(path) as file:
             head = Content(path, file).read_head(max(_AXES))
@@ -92,7 +92,7 @@ LARGE_SLICE = 1 << 24
 
 
 def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
-    """Open a ``.nii`` or ``.nii.gz``; the file must stay open until the voxels are read.
+    """Open a ``.nii`` or ``.nii.gz``. The file must stay open until the voxels are read.
 
     Raises:
         CannotRead: The file is damaged, or nnU-Net's ``reader`` refuses it.
@@ -212,7 +212,7 @@ def open_flat(path: str) -> Volume:
     A palette is converted to its colors, as in skimage.
 
     Raises:
-        CannotRead: The file is damaged or has other channels.
+        CannotRead: The file is damaged, or is neither gray, RGB nor RGBA.
     """
     array = _read_pixels(path)
     if array.ndim == 3 and array.shape[-1] in (3, 4):
@@ -255,7 +255,7 @@ FLAT = ('.png', '.bmp')
 
 
 def choose_reader(declared: Optional[str], ending: str, first_image: Optional[str]) -> Tuple[str, List[str]]:
-    """Return the name of nnU-Net's reader for a data set, empty if no reader has the extension, and notes for the user.
+    """Return the name of nnU-Net's reader for a data set (empty if none has the extension), and notes for the user.
 
     Args:
         declared (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
@@ -285,7 +285,7 @@ def _can_read(name: str, first_image: Optional[str]) -> bool:
 
 
 def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
-    """Open a volume with nnU-Net's reader; the caller closes ``stack``, and so the file, after reading the voxels.
+    """Open a volume as nnU-Net's ``reader`` does. The file stays open until the caller closes ``stack``.
 
     Raises:
         CannotRead: The file is damaged.
@@ -297,7 +297,7 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
 
 
 def explain_unread(reader: str, ending: str) -> str:
-    """Return the reason why files with this ending cannot be read: their format, or a missing package; else ''."""
+    """Return the reason why files with this ending cannot be read (format, missing package), or '' if they can."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: convert them to .nii.gz, for example with '

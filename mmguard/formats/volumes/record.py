@@ -12,7 +12,7 @@ import numpy as np
 from mmguard.formats.volumes import Geometry, Volume
 from mmguard.labels.rules import count_values
 
-#: Minimum share of neighboring voxels that differ if a label file contains an image.
+#: A label file contains an image if more than this share of its pairs of neighboring voxels differ.
 MOSTLY = 0.7
 #: Width of the ranges at 0 and at 255 that count as the two peaks of a binary mask.
 _END = 32
@@ -23,13 +23,13 @@ class FileRecord:
     """Statistics of one volume."""
 
     path: str  #: Path of the file.
-    fault: str = ''  #: Reason why it cannot be read, in two or three words; empty if it was read.
-    detail: str = ''  #: The reason with figures.
+    fault: str = ''  #: Reason why the file cannot be read, in two or three words; empty if it was read.
+    detail: str = ''  #: The reason with numbers and names.
     missing: int = 0  #: Number of voxels missing at the end of the file.
     dtype: str = ''  #: Type of the stored voxels.
     shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), nnU-Net's order.
     dimension: int = 0  #: Number of axes of the file.
-    geometry: Geometry = field(default_factory=Geometry)  #: Position of its voxels.
+    geometry: Geometry = field(default_factory=Geometry)  #: Position of the voxels.
     form: str = ''  #: Voxel type or number of axes that nnU-Net does not accept; empty if accepted.
     scaling: List[float] = field(default_factory=list)  #: Slope and intercept of the header, if they change values.
     #: For labels, value as read by nnU-Net (float32) -> number of voxels; only the most frequent values.
@@ -39,8 +39,8 @@ class FileRecord:
     #: ``nan``, ``inf``: number of voxels that are not finite.
     nan: int = 0
     inf: int = 0
-    #: ``pairs``, ``unlike``: number of neighbors along a line, and of those that differ, in label files with many
-    #: values; two voxels of the most frequent value do not count as a pair.
+    #: ``pairs``, ``unlike``: number of pairs of neighbors along a line, and of pairs that differ, in label files with
+    #: many values. Two voxels of the most frequent value do not count as a pair.
     pairs: int = 0
     unlike: int = 0
     #: Unexpected value (or ``'nan'``, ``'inf'``, ``'fractions'``) -> slice -> number of voxels.
@@ -77,9 +77,9 @@ class FileRecord:
 class CaseRecord:
     """Statistics of the files of one case."""
 
-    path: str  #: Path of its label file.
+    path: str  #: Path of the label file of the case.
     case: str  #: Name of the case.
-    reader: str = ''  #: Name of the nnU-Net class that reads it.
+    reader: str = ''  #: Name of the nnU-Net class that reads the files.
     label: Optional[FileRecord] = None  #: Label file, if there is one.
     images: List[FileRecord] = field(default_factory=list)  #: Image files.
 
@@ -96,23 +96,23 @@ def is_integer(value: str) -> bool:
 
 #: Maximum number of values kept, the most frequent ones: a file with more does not contain classes.
 MAX_VALUES = 256
-#: Maximum number of unexpected values with slices.
+#: Maximum number of unexpected values whose slices are recorded.
 MAX_SLICED = 32
 #: A label file with more values than this may be an image.
 _MANY = 32
 #: Maximum number of values counted while reading a file.
 _MAX_COUNTED = 1 << 16
-#: Beyond this, float32 cannot represent odd integers.
+#: Beyond this value, float32 cannot represent odd integers.
 _MAX_WHOLE = 1 << 24
 
 FRACTIONS, NAN, INF = 'fractions', 'nan', 'inf'
 
 
 def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) -> None:
-    """Count the values of a label file in its record as nnU-Net reads them: scaled by the header, as float32.
+    """Read a label file as nnU-Net does (scaled by the header, as float32), and add its value counts to ``record``.
 
     Args:
-        expected (Collection[int]): Valid values; slices of all others are recorded. Empty: all are valid.
+        expected (Collection[int]): Valid values; slices of all others are recorded. If empty, all values are valid.
 
     Raises:
         CannotRead: The file is truncated or damaged.
@@ -131,7 +131,7 @@ def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) 
 
 
 def count_not_finite(volume: Volume, record: FileRecord) -> None:
-    """Count NaN and infinite voxels of an image in its record.
+    """Add the numbers of NaN and infinite voxels of an image to ``record``.
 
     Raises:
         CannotRead: The file is truncated or damaged.

@@ -97,7 +97,7 @@ class Yolo(Format):
         return LabelFiles(files, correct, frozenset({*places} - own), None, frozenset(own - texts), root)
 
 
-#: Number of folders, and of files in each, to look at before a target is rejected.
+#: Maximum numbers of folders and of text files that are inspected to recognize a folder of labels.
 _FOLDERS, _FILES = 50, 200
 
 
@@ -108,8 +108,8 @@ class YoloSet:
     name: str  #: Name of the split, or the target.
     target: str  #: Folder, data.yaml, list of images or label file, as given.
     root: str  #: Folder that file names are relative to.
-    declared: DataYaml  #: Names, number of classes, keypoints.
-    places: Optional[List[str]] = None  #: Folders and lists of images; ``None``: the content of the root.
+    declared: DataYaml  #: Names, number of classes and keypoints of its data.yaml.
+    places: Optional[List[str]] = None  #: Folders and lists of images; ``None`` if the root is searched.
     images: Optional[str] = None  #: Folder of the images, if given by the user.
     notes: List[str] = field(default_factory=list)  #: Notes for the user.
 
@@ -155,7 +155,7 @@ def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
         source = FolderSource(folder, build_settings(given), place, given.suffix or '.png')
         source.name = found.name if len(places) == 1 else f'{found.name}: {place}'
         source.class_names = declared.names
-        source.notes.append(Message('label maps of YOLO, as {file} says', file=declared.file))
+        source.notes.append(Message('label maps of YOLO, declared in {file}', file=declared.file))
         sets.sources.append(source)
 
 
@@ -170,7 +170,7 @@ def is_yolo(target: str) -> bool:
 
 
 def find_yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """Return the data sets of a YOLO target; empty if its data.yaml has no images of these splits."""
+    """Return the data sets of a YOLO target. The list is empty if its data.yaml lists no images of ``splits``."""
     is_folder = os.path.isdir(target)
     file = find_data_yaml(target) if is_folder else target if is_data_yaml(target) else ''
     if file:
@@ -186,7 +186,7 @@ def find_yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional
         found.images = os.path.abspath(images)
     note = Message('YOLO labels without names: every class id counts as a class unless --num-classes is given')
     if found.declared.file:
-        note = Message('YOLO labels, names: {file}', file=found.declared.file)
+        note = Message('YOLO labels, with names from {file}', file=found.declared.file)
     found.notes.append(note)
     return [found]
 
@@ -201,12 +201,12 @@ def _list_declared(target: str, declared: DataYaml, splits: Sequence[str]) -> Li
         elif places:
             found.append(YoloSet(split, target, declared.root, declared, places))
     for one in found[:1]:
-        one.notes.append(Message('YOLO labels, as {file} says', file=declared.file))
+        one.notes.append(Message('YOLO labels, declared in {file}', file=declared.file))
     return found
 
 
 def _resolve_place(declared: DataYaml, path: str) -> str:
-    """Return the path of a folder or list of images; like ultralytics, drop ``../`` if the path does not exist."""
+    """Return the path of a folder or list of images. Like ultralytics, drop ``../`` if the path does not exist."""
     roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
     places = [os.path.abspath(os.path.join(root, way)) for root in roots for way in ways]
@@ -214,7 +214,7 @@ def _resolve_place(declared: DataYaml, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Return True if a folder contains label files with rows, and no other labels."""
+    """Return True if a folder contains label files with rows, and no images that may be label maps."""
     texts: List[str] = []
     for number, (folder, names) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
@@ -234,13 +234,13 @@ def _lists_images(path: str) -> bool:
 
 
 def _find_root(yolo_set: YoloSet, folder: str) -> str:
-    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``: copies have no ``path``."""
+    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``."""
     inside = yolo_set.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
     return yolo_set.declared.root if inside else folder
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return the label files of data sets, and their images and image lists, as paths relative to ``root``."""
+    """Return two sets of paths relative to ``root``: the label files, and the images and image lists, of data sets."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

@@ -17,7 +17,7 @@ from mmguard.text import shorten
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
 #: Maximum number of classes with names.
 _MOST = 100_000
-#: Number of names of a folder to look at; in a larger folder, the data.yaml has to be given itself.
+#: Maximum number of inspected names of a folder; in a larger folder, the data.yaml may not be found.
 _LOOKED_AT = 5000
 #: Maximum size of a list of names in bytes.
 _LARGEST = 8 << 20
@@ -30,12 +30,12 @@ class DataYaml:
     """Names, classes and paths that a data.yaml sets."""
 
     file: str = ''  #: The data.yaml, or the list of names; empty if there is neither.
-    root: str = ''  #: Folder that its paths are relative to.
+    root: str = ''  #: Folder that the paths in the file are relative to.
     names: List[str] = field(default_factory=list)  #: Names by class id; empty if not given.
     num_classes: Optional[int] = None  #: ``nc``, or the number of names.
     kpt_shape: Optional[Tuple[int, int]] = None  #: Number of keypoints, and of values per keypoint.
-    unswapped: int = 0  #: Number of keypoints that ``flip_idx`` leaves as they are, if it swaps none.
-    #: Split -> folders and lists of images as written.
+    unswapped: int = 0  #: Number of keypoints if ``flip_idx`` swaps none of them, else 0.
+    #: Split -> folders and lists of images, as written in the file.
     splits: Dict[str, List[str]] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)  #: Faults that stop ultralytics.
     #: Folder of label maps, which replaces the last ``images`` in paths; empty if labels are rows of text files.
@@ -44,12 +44,12 @@ class DataYaml:
 
 
 def is_data_yaml(path: str) -> bool:
-    """Return True if a file is a data.yaml: it has names, or their number, and paths of images."""
+    """Return True if a file is a data.yaml: it has class names (or their number) and paths of images."""
     return declares_names(path) and bool({*SPLITS, 'validation'} & set(_read_data(path)))
 
 
 def declares_names(path: str) -> bool:
-    """Return True if a file has class names, or their number: a data.yaml, or a similar file next to the labels."""
+    """Return True if a file has class names or their number, as a data.yaml, or a similar file next to labels, has."""
     data = _read_data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
@@ -57,7 +57,7 @@ def declares_names(path: str) -> bool:
 
 
 def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
-    """Return the data.yaml of a folder, empty if not found; the file named data.yaml is preferred."""
+    """Return the path of the data.yaml of a folder, empty if not found. A file named data.yaml is preferred."""
     some = list_names(folder, _LOOKED_AT)  # label maps may be a million files
     names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
@@ -65,7 +65,7 @@ def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) ->
 
 
 def _read_data(path: str, faults: Optional[Dict[str, str]] = None) -> Any:
-    """Parse a YAML file, ``None`` if it cannot be read; if it is not plain data, add the reason to ``faults``."""
+    """Parse a YAML file. Return ``None`` if it cannot be read; if it is not plain data, add a reason to ``faults``."""
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
@@ -135,7 +135,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the names in ``names`` of a data.yaml by class id, and their fault, empty if they are valid."""
+    """Return the names by class id, given ``names`` of a data.yaml, and the fault, empty if the names are valid."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
@@ -178,7 +178,7 @@ def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
 
 
 def find_names(folder: str) -> DataYaml:
-    """Read the class names of a folder of labels from a list of names or a data.yaml there or in a parent folder."""
+    """Read the class names of a folder of labels from a list of names or a data.yaml in it or a parent folder."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:

@@ -1,4 +1,4 @@
-"""Pairs of label file and image: as in ultralytics, ``labels`` replaces the last folder named ``images``."""
+"""Pairs of label file and image. As in ultralytics, ``labels`` replaces the last folder ``images`` of a path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mmguard.formats.yolo.data_yaml import NAME_LISTS
 #: Names of text files that may be next to label files but have no labels.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 28
-#: Maximum number of entries of a folder that are searched for near folders.
+#: Maximum number of entries of a folder that are searched for nearby folders.
 _NEAR = 200
 
 
@@ -22,7 +22,7 @@ class TextItem(NamedTuple):
     """A label file to read, and its image."""
 
     number: int  #: Index in the data set.
-    path: str  #: Path of the label file; empty if the image has none.
+    path: str  #: Path of the label file; empty if the image has no label file.
     image: str  #: Path of the image; empty if unknown.
 
 
@@ -30,13 +30,13 @@ class TextItem(NamedTuple):
 class YoloListing:
     """The label files and images of a data set."""
 
-    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file and its image, empty if unknown.
+    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file, and its image (empty if unknown).
     bare: List[str] = field(default_factory=list)  #: Images without a label file.
     without_image: Examples = field(default_factory=Examples)  #: Label files without an image.
     faults: Faults = field(default_factory=Faults)  #: Folders and lists that could not be read.
     missing: List[str] = field(default_factory=list)  #: Images that are listed but not on disk.
     images: int = 0  #: Number of images.
-    #: Folder of images without label files -> (folder with their label files, not searched by ultralytics, how many).
+    #: Folder of images without label files -> (folder of their label files, where ultralytics does not look, number).
     elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
 
     def items(self) -> Iterator[TextItem]:
@@ -49,7 +49,7 @@ class YoloListing:
 
 
 def list_images(places: Sequence[str]) -> YoloListing:
-    """List the images and label files of folders of images and of image lists (.txt)."""
+    """List the images of ``places`` (folders of images, or image lists .txt), with their label files."""
     listing = YoloListing()
     for place in places:
         if os.path.isdir(place):
@@ -65,7 +65,7 @@ def list_images(places: Sequence[str]) -> YoloListing:
 
 
 def _find_elsewhere(listing: YoloListing) -> None:
-    """Search near folders, which ultralytics does not search, for the label files of images that have none."""
+    """Search nearby folders, where ultralytics does not look, for missing label files; fill in ``elsewhere``."""
     wanted: Dict[str, Set[str]] = {}
     for folder, name in map(os.path.split, listing.bare):
         wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
@@ -81,7 +81,7 @@ def _find_elsewhere(listing: YoloListing) -> None:
 
 
 def _find_near_folders(folder: str) -> Iterator[str]:
-    """Yield the folders in and next to a folder, and those named like it in folders next to its parent."""
+    """Yield the subfolders and siblings of a folder, and folders of its name in the siblings of its parent."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
         for name in list_folders(parent, _NEAR):
@@ -92,7 +92,7 @@ def match_label_files(root: str, images: Optional[str] = None) -> YoloListing:
     """Match the label files in a folder and its subfolders with their images.
 
     Args:
-        images (str, optional): Folder of the images, with the same subfolders.
+        images (str, optional): Folder of the images, with the same subfolders as ``root``.
     """
     listing = YoloListing()
     if not os.path.isdir(root):
@@ -135,7 +135,7 @@ def replace_folder(folder: str, old: str, new: str) -> str:
 
 
 def _match_images(listing: YoloListing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
-    """Add the images of a folder with their label files, and the label files without an image."""
+    """Add to ``listing`` the images of a folder with their label files, and label files without an image."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
     there = _select_texts(names, set(stem_of))
     for name in images:
@@ -161,7 +161,7 @@ def _select_texts(names: Sequence[str], stems: set) -> set:
 
 
 def _list_file(listing: YoloListing, path: str) -> None:
-    """Add the images of an image list; as in ultralytics, ``./`` is the folder of the list."""
+    """Add the images of an image list to ``listing``. As in ultralytics, ``./`` is the folder of the list."""
     try:
         with FILES.open(path) as file:
             lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()
@@ -184,7 +184,7 @@ def _list_file(listing: YoloListing, path: str) -> None:
             folder, name = os.path.split(image)
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():
-        # A relative folder belongs to the working directory, but just as often to the folder of the list.
+        # A folder may be relative to the working directory, or just as often to the folder of the list.
         places = [folder] * (not folder.startswith('.')) + [os.path.join(beside, folder)]
         at = os.path.normpath(next(filter(os.path.isdir, places), places[-1]))
         there = set(list_names(at))

@@ -1,4 +1,4 @@
-"""Scan of a YOLO data set, and comparison with a COCO file of the same objects, from which it may be converted."""
+"""Scan of a YOLO data set, and comparison with the COCO file that it may have been converted from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.numbering import COCO_IDS
 from mmguard.text import quantity
 
-#: Number of label files per task: one takes a tenth of a millisecond.
+#: Number of label files per task: reading a file takes a tenth of a millisecond.
 _PER_TASK = 512
 
 
@@ -88,7 +88,7 @@ class _ScanResults(TextsRead):
         return whole if (order[1:] > order[:-1]).all() else whole[order]
 
     def refuse_all(self, columns: np.ndarray, reason: str) -> np.ndarray:
-        """Refuse all rows with one reason; return an empty array."""
+        """Refuse all rows for the same reason, and return an empty array."""
         for row in columns:
             label, left, top, right, bottom = row[2:7]
             numbers = (label, (left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
@@ -100,7 +100,7 @@ class _ScanResults(TextsRead):
         return path[len(self._root) :] if path.startswith(self._root) else path
 
     def name(self, number: int, of_image: bool = False) -> str:
-        """Return the label file with an index, or its image, relative to the root."""
+        """Return the path of label file ``number``, or of its image, relative to the root."""
         texts = self.listing.texts
         if number >= len(texts):
             return self.shorten_path(self.listing.bare[number - len(texts)])
@@ -113,7 +113,7 @@ class _ScanResults(TextsRead):
         ]
 
     def format_refused(self) -> List[str]:
-        """Return a text for each of the first refused rows: one row of every label file before a second of any."""
+        """Return texts of refused rows, at most ``MAX_PLACES``: first one row of each label file, then second rows."""
         rows = [(at, line, why, row) for why, one in self.refused.items() for at, line, row in one.first]
         before: Counter = Counter()
         ranked = []
@@ -124,7 +124,7 @@ class _ScanResults(TextsRead):
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows are a box in pixels followed by its class: the last column has the fewest values."""
+    """Return True if rows look like a box in pixels, then a class: the last column has fewer values than the first."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -239,7 +239,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
-    """Return the task: keypoints if data.yaml sets ``kpt_shape``; outlines or oriented boxes if most rows are."""
+    """Return the task: keypoints if data.yaml sets ``kpt_shape``; outlines or oriented boxes if most rows have them."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX
@@ -252,15 +252,17 @@ def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
 #: (Index of the label file, label or id) -> count.
 Pairs = CounterOf[Tuple[int, int]]
 
-#: Minimum fraction of the rows whose image is in the file, and of the file's objects of these images that have a
+#: Minimum share of the rows whose image is in the COCO file, and of the COCO objects in these images that have a
 #: row.
 _SHARED, _SAME = 0.5, 0.99
-#: Maximum size of a file that is read for this, in bytes.
+#: Maximum size in bytes of a COCO file that is compared.
 _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Find a COCO file with the same images in or next to the data set; return how counts differ, else ``None``.
+    """Find a COCO file with the same images, in or next to the data set.
+
+    Return it with the differing counts, or ``None`` if no file is found or the labels agree.
 
     Args:
         texts (list): Pairs of label file and image.

@@ -27,13 +27,13 @@ from mmguard.text import quantity, shorten
 
 #: Rounding that ultralytics tolerates on either side of [0, 1].
 SLACK = 0.01
-#: A coordinate above this is in pixels, not a fraction of the image.
+#: A coordinate above this value is in pixels, not a fraction of the image.
 PIXELS = 2.0
-#: Flags of a row, which are combined by addition.
+#: Flags of a row, combined by addition: a coordinate is beyond the image, a coordinate is in pixels.
 IS_BEYOND, IS_IN_PIXELS = 1, 2
 #: Number of columns of a box (class, center, size) and of an oriented box (class, four points).
 BOX, CORNERS = 5, 9
-#: Floats represent integers exactly up to this.
+#: Floats represent integers exactly up to this value.
 _LARGEST_ID = 2**53
 
 #: Columns of a row: index of the file, line, class, two corners, number of columns, flags.
@@ -43,15 +43,15 @@ COLUMNS = 9
 
 @dataclass
 class TextsRead:
-    """Rows and faults of label files, of one task or of all."""
+    """Rows and faults of label files, of one task or of all tasks."""
 
-    items: int = 0  #: Number of items.
+    items: int = 0  #: Number of read :class:`TextItem` objects.
     columns: List[np.ndarray] = field(default_factory=list)  #: float64 (N, 9), the readable rows of each task.
     #: Reason why rows are refused -> (index of the file, line, the row).
     refused: Dict[str, Examples] = field(default_factory=dict)
     refused_in: Set[int] = field(default_factory=set)  #: Indices of the files with refused rows.
-    faults: Dict[str, Examples] = field(default_factory=dict)  #: Fault of a file -> (its index, True for the image).
-    faulty: Set[Tuple[int, bool]] = field(default_factory=set)  #: (Index, True for the image) of every such file.
+    faults: Dict[str, Examples] = field(default_factory=dict)  #: Fault -> (index of the file, True for its image).
+    faulty: Set[Tuple[int, bool]] = field(default_factory=set)  #: (Index, True for the image) of all these files.
 
     def refuse(self, reason: str, number: int, line: int, row: str) -> None:
         self.refused.setdefault(reason, Examples()).add((number, line, row))
@@ -71,7 +71,7 @@ class TextsRead:
 
 
 def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], result: TextsRead) -> Iterator[Row]:
-    """Yield the readable rows of a label file; ``number`` is its index in the data set."""
+    """Yield the readable rows of a label file, whose index is ``number``, and add all other rows to ``result``."""
     for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
         if not words:
             continue
@@ -88,12 +88,12 @@ def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], re
 
 def _describe_non_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
-        return 'the label file begins with a byte order mark: ultralytics cannot read the number there'
+        return 'the label file begins with a byte order mark: ultralytics cannot read the first number'
     return 'a value in the row is not a number'
 
 
 def find_row_fault(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
-    """Return the reason why a row cannot be read; empty if it can."""
+    """Return the reason why a row cannot be read, or '' if the row is readable."""
     width = len(values)
     if kpt_shape is not None:
         wanted = BOX + kpt_shape[0] * kpt_shape[1]
@@ -104,11 +104,11 @@ def find_row_fault(values: List[float], kpt_shape: Optional[Tuple[int, int]]) ->
             'the row holds keypoints (a box, then x, y, visibility): set kpt_shape in data.yaml and train the task pose'
         )
     elif width == BOX + 1:
-        return 'the row has 6 columns: nothing may follow a box, not even a confidence'
+        return 'the row has 6 columns: a box has 5, and no confidence may follow'
     elif width < BOX:
         return 'the row has fewer than 5 columns'
     elif width % 2 == 0:
-        return 'the number of columns is even: an outline has a class, and pairs of numbers'
+        return 'the number of columns is even: an outline needs a class and pairs of numbers'
     # A sum is not finite if one of the numbers is not.
     if not isfinite(sum(values)):
         return 'a number is nan or infinite'
@@ -118,7 +118,7 @@ def find_row_fault(values: List[float], kpt_shape: Optional[Tuple[int, int]]) ->
 
 
 def _is_of_keypoints(values: List[float]) -> bool:
-    """Return True if the class is followed by a box and points: outlines have no coordinate of 2."""
+    """Return True if a box and keypoints (x, y, visibility) follow the class; a visibility of 2 identifies them."""
     seen, points = values[BOX + 2 :: 3], [*values[1:BOX], *values[BOX::3], *values[BOX + 1 :: 3]]
     whole = len(values) > BOX and (len(values) - BOX) % 3 == 0 and {2.0} <= set(seen) <= {0.0, 1.0, 2.0}
     return whole and min(points) >= -SLACK and max(points) <= 1 + SLACK
@@ -159,7 +159,7 @@ _LARGEST = 64 << 20
 
 
 def find_image_fault(path: str) -> str:
-    """Return the fault of an image, or ``''``, without decoding it; without pillow, the file is only opened."""
+    """Return the fault of an image, or ``''``, without decoding it. If pillow is missing, the file is only opened."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -189,7 +189,7 @@ class TextTask:
     kpt_shape: Optional[Tuple[int, int]] = None  #: ``kpt_shape`` of the data.yaml.
 
     def scan(self, items: List[TextItem]) -> TextsRead:
-        """Read some label files and check their images, as one task."""
+        """Read the label files of one task, and check their images."""
         read = TextsRead(len(items))
         rows: List[Row] = []
         for number, path, image in items:
@@ -216,14 +216,14 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
-    """Remove ``path`` from a data.yaml, so that paths are relative to the copy."""
+    """Remove ``path`` from a data.yaml, so that all other paths are relative to the folder of the file."""
     fresh = _PATH.sub(b'', data)
     changes = ['path removed: paths are relative to this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
 
 
 def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Corrected:
-    """Correct the rows of a label file; valid rows, and classes that the data.yaml lacks, stay unchanged."""
+    """Correct the rows of a label file. Valid rows, and rows whose class only the data.yaml lacks, stay unchanged."""
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
@@ -252,7 +252,7 @@ def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Correc
 def _correct_row(
     fields: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
-    """Return the numbers of a row and its text; an empty list means that it is dropped."""
+    """Return the corrected numbers of a row and its text; both are empty if the row is dropped."""
     before = sum(counts.values())
     if len(fields) == BOX + 1 and kpt_shape is None:
         fields = fields[:BOX]
@@ -280,7 +280,7 @@ def _correct_row(
 
 
 def _clamp_row(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
-    """Move points outside the image to its edge; return an empty list if no area is left."""
+    """Move points outside the image to its edge. Return an empty list if no area is left."""
     _, left, top, right, bottom, *_ = build_row(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]

@@ -46,7 +46,7 @@ _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
 
 
 class CaseSummary:
-    """Sum of the records of cases; its memory grows only with the number of faults."""
+    """Summary of the records of cases; its memory grows only with the number of faults."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -80,7 +80,7 @@ class CaseSummary:
             self.offending[name] = sum(voxels)
 
     def to_facts(self, listing: CaseListing, reader: str) -> LabelFacts:
-        """Return the sums as facts for the rules."""
+        """Return the summary as facts for the rules."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
         for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
@@ -122,12 +122,12 @@ class CaseSummary:
 
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
 _FLAT_CASES = 8
-#: Maximum number of cases whose records are kept for trials of edits.
+#: Maximum number of cases whose records are kept to try edits.
 _KEPT = 5000
 
 
 class CaseSource(Source):
-    """Source for one raw data set of nnU-Net, the folder of its dataset.json."""
+    """One raw data set of nnU-Net; ``root`` is the folder of its dataset.json."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -153,13 +153,14 @@ class CaseSource(Source):
         if self.spec.layout in CONVERSIONS:
             entries = list_missing_entries(self.spec.layout, self.spec.content)
             lacking = f', after you have added {entries} to dataset.json' if entries else ''
-            self.notes.append(f'nnU-Net v2 reads it only after a conversion: {CONVERSIONS[self.spec.layout]}{lacking}')
+            command = CONVERSIONS[self.spec.layout]
+            self.notes.append(f'nnU-Net v2 reads this data set only after a conversion: {command}{lacking}')
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net does not read {self.spec.file_ending} files; it reads {endings}')
 
     def skip_volumes(self, why: str) -> None:
-        """Check only dataset.json and the names of the files, because the volumes cannot be read."""
+        """Skip the volumes, which cannot be read; a scan then checks only dataset.json and the names of the files."""
         self.reader = ''
         self.notes.append(Message('the volumes are not read: {why}', why=why))
 
@@ -186,13 +187,13 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with the changes of an edit; see :meth:`recount`."""
+        """Predict the facts after an edit from the records of the last scan, see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Return the facts of the last scan with other entries in dataset.json, and files changed by :func:`relabel`.
+        """Predict the facts after new entries in dataset.json, and changes of the label files by :func:`relabel`.
 
-        ``None`` if the data set has too many cases to keep their records.
+        Return ``None`` if the data set has so many cases that the last scan did not keep their records.
         """
         if len(self._records) > _KEPT:
             return None
@@ -229,5 +230,5 @@ class NnUNet(Format):
             if why and not {LABELS, REGIONS} & set(source.spec.faults):
                 raise CannotScan(f'{source.name}: {why}')
             if why:
-                source.skip_volumes(why)  # dataset.json alone stops nnU-Net
+                source.skip_volumes(why)  # the faults of dataset.json stop nnU-Net anyway
         return Sets(list(sources))

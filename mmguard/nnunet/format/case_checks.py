@@ -115,14 +115,14 @@ class CaseChecker:
         found = sum(image.shape[0] for image in images)
         first = images[0]
         if len(images) < self.spec.channels and len(images) > 1:
-            return  # the missing ones were reported when the files were listed
+            return  # the missing channels were reported when the files were listed
         if found == 1 < self.spec.channels and _FIRST_CHANNEL.search(first.path):
             for number in range(1, self.spec.channels):
                 place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.shorten_path(first.path))
                 yield kinds.CHANNELS, CaseFault(self.case, place, 'this channel is missing')
         elif found != self.spec.channels:
             where = f'{quantity(found, "channel")} in {quantity(len(images), "file")}'
-            said = f'{where}, dataset.json declares {self.spec.channels}'
+            said = f'{where}, but dataset.json declares {self.spec.channels}'
             yield kinds.CHANNELS, self._build_fault(first, said, sum(image.voxels for image in images))
 
     def _judge_not_finite(self, file: FileRecord) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""Cases of a raw data set: their files, listed as nnU-Net does, and the content of the files."""
+"""Cases of a raw data set: their files, listed as in nnU-Net, and the content of the files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MACOS_NOTE = 'macOS created it next to a copied file'
 class CaseItem(NamedTuple):
     """Files of a case, which one task reads."""
 
-    path: str  #: Path of its label file.
+    path: str  #: Path of the label file of the case.
     case: str  #: Name of the case.
-    images: Tuple[str, ...]  #: Its existing image files, one per channel, in order.
+    images: Tuple[str, ...]  #: Existing image files of the case, in the order of the channels.
     has_label: bool = True  #: True if the label file exists.
 
 
@@ -45,7 +45,7 @@ class CaseListing:
 
 
 def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
-    """List the cases of a data set; missing folders are added to the faults of ``spec``."""
+    """List the cases of a data set, and add missing folders to the faults of ``spec``."""
     if is_written_for_v1(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if the first image exists as named in dataset.json; in nnU-Net v1 its file also has the channel."""
+    """Return True if the first image has its name in dataset.json; nnU-Net v1 appends the channel to file names."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -135,7 +135,7 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
         place, stem = f'imagesTr/{name}', name[: -len(ending)]
         if name.startswith(_APPLE_DOUBLE):
             if name.endswith(ending):
-                listing.add_fault(CHANNELS, stem, place, f'{_MACOS_NOTE}: nnU-Net takes it for an image')
+                listing.add_fault(CHANNELS, stem, place, f'{_MACOS_NOTE}: nnU-Net reads it as an image')
         elif not name.endswith(ending):
             strangers.append(place)
         elif spec.layout == MSD:
@@ -172,13 +172,13 @@ def _list_in_folders(root: str, spec: DatasetSpec) -> CaseListing:
     for name in strangers:
         stem = os.path.basename(name)
         if not stem.startswith('.'):
-            detail = f'does not end with file_ending "{ending}": nnU-Net does not see it'
+            detail = f'does not end with file_ending "{ending}": nnU-Net ignores this file'
             listing.add_fault(STRANGER, stem.split('.')[0], name, detail)
     return listing
 
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
-    """Read label and images of a case; faults are reported in the record."""
+    """Read the label and the images of a case. Faults are stored in the record."""
     record = CaseRecord(item.path, item.case, reader)
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)

@@ -35,22 +35,22 @@ _DEEPEST = 20
 class DatasetSpec:
     """Declarations of a dataset.json, as far as they are valid."""
 
-    content: Dict[str, Any] = field(default_factory=dict)  #: The whole content.
+    content: Dict[str, Any] = field(default_factory=dict)  #: Whole content of dataset.json.
     expected: Tuple[int, ...] = ()  #: Valid values including the ignored one; empty if no labels are declared.
-    ignore: Optional[int] = None  #: The ignored value.
+    ignore: Optional[int] = None  #: Value of the ignore label.
     names: Dict[int, str] = field(default_factory=dict)  #: Value -> its class, or all regions that contain it.
     channels: Optional[int] = None  #: Number of channels.
-    file_ending: str = ''  #: ``'.nii.gz'``.
-    reader: Optional[str] = None  #: ``overwrite_image_reader_writer``.
+    file_ending: str = ''  #: Ending of the files, e.g. ``'.nii.gz'``.
+    reader: Optional[str] = None  #: Value of ``overwrite_image_reader_writer``.
     faults: Dict[str, List[str]] = field(default_factory=dict)  #: Kind -> descriptions of faults.
-    layout: str = V2  #: ``'v2'``, ``'v1'`` or ``'msd'``; the names of the images distinguish the last two.
+    layout: str = V2  #: ``'v2'``, ``'v1'`` or ``'msd'`` (Decathlon), which names images without channel.
 
     def add(self, kind: str, fault: str) -> None:
         self.faults.setdefault(kind, []).append(fault)
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Read dataset.json; its faults are stored in ``faults`` of the result."""
+    """Read a dataset.json; ``faults`` of the result lists its faults."""
     spec = DatasetSpec()
     twice: List[str] = []
 
@@ -71,12 +71,12 @@ def read_spec(path: str) -> DatasetSpec:
         return spec
     spec = build_spec(content, os.path.dirname(path))
     for name in twice:
-        spec.add(KEYS, f'the name "{name}" occurs twice: the first one is never read')
+        spec.add(KEYS, f'the name "{name}" occurs twice: the first entry is never read')
     return spec
 
 
 def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
-    """Return the declarations in the content of a dataset.json; a folder named ``DatasetXXX_NAME`` is always v2."""
+    """Return the declarations in the content of a dataset.json. A folder named ``DatasetXXX_NAME`` is always v2."""
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
     spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
@@ -99,7 +99,7 @@ def _read_keys(spec: DatasetSpec) -> None:
     content = spec.content
     missing = [key for key in _REQUIRED[spec.layout] if key not in content]
     if missing:
-        first = ' (it has "modality", as nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
+        first = ' (it has "modality", as in nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
         spec.add(KEYS, f'{", ".join(missing)} {plural(len(missing), "is", "are")} missing{first}')
     channels = content.get('channel_names', content.get('modality'))
     if isinstance(channels, Mapping) and channels:
@@ -134,7 +134,7 @@ def judge_count(spec: DatasetSpec, num_cases: int) -> None:
             f'numTraining must be a number, got {shorten(said)}; {quantity(num_cases, "case was", "cases were")} found',
         )
     elif said != num_cases:
-        spec.add(COUNT, f'numTraining is {said:,}, {quantity(num_cases, "case was", "cases were")} found')
+        spec.add(COUNT, f'numTraining is {said:,}, but {quantity(num_cases, "case was", "cases were")} found')
 
 
 def _read_labels(spec: DatasetSpec) -> None:
@@ -171,7 +171,7 @@ def _read_labels(spec: DatasetSpec) -> None:
 
 
 def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Convert labels from {value: name} to {name: value}; keep all entries with duplicate names."""
+    """Convert labels from {value: name} to {name: value}. The value is appended to a duplicate name."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)
@@ -220,16 +220,17 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
     if len(order) != len(regions):
         spec.add(
             REGIONS,
-            f'regions_class_order has {quantity(len(order), "entry")}, labels declare '
+            f'regions_class_order has {quantity(len(order), "entry")}, but labels declare '
             f'{quantity(len(regions), "region")}',
         )
     for number, (name, values) in zip(order, regions.items()):
         if number not in values:
-            spec.add(REGIONS, f'regions_class_order writes {number} for the region "{name}", which is {sorted(values)}')
+            listed = sorted(values)
+            spec.add(REGIONS, f'regions_class_order writes {number} for the region "{name}", which has labels {listed}')
 
 
 def _as_int(value: Any) -> Optional[int]:
-    """Return nnU-Net's ``int(...)`` of a value; ``None`` if that fails or truncates."""
+    """Return ``int(value)``, which nnU-Net uses, or ``None`` if the conversion fails or truncates."""
     try:
         number = int(value)
         return number if isinstance(value, str) or number == value else None
@@ -242,7 +243,7 @@ def _join_values(values: List[int]) -> str:
 
 
 def is_raw_dataset(folder: str) -> bool:
-    """Return True if a folder has a dataset.json with keys of nnU-Net, or one next to imagesTr or labelsTr."""
+    """Return True if a folder has a dataset.json that has keys of nnU-Net or is next to imagesTr or labelsTr."""
     path = os.path.join(folder, 'dataset.json')
     if not os.path.isfile(path):
         return False

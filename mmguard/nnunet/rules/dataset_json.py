@@ -15,7 +15,7 @@ from mmguard.language import Message
 from mmguard.nnunet.conversions import CONVERSIONS, list_missing_entries
 from mmguard.text import quantity, shorten
 
-#: Maximum ratio of the count of an annotation mistake to that of the adjacent value.
+#: Maximum ratio of the count of an annotation mistake to the count of the adjacent value.
 _RARE = 0.01
 
 
@@ -63,11 +63,11 @@ def rewrite_volumes(
     dataset_json: Optional[Mapping[str, Any]] = None,
     **changes: Any,
 ) -> Edit:
-    """Return an edit of dataset.json and all label files, which the user has to write.
+    """Return an edit of dataset.json and all label files, which the user makes by hand.
 
     Args:
         dataset_json (dict, optional): Key of dataset.json -> new value.
-        changes: Changes of the label files: ``label_map``.
+        changes: Changes of the label files, arguments of :func:`~mmguard.formats.volumes.record.relabel`.
     """
     files = {get_volumes(labels).root: {'dataset_json': dataset_json or (), **changes}}
     return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
@@ -85,13 +85,13 @@ class DeclaredCause(DataRule):
     kinds = ('voxels',)
     needs = ('volumes',)
     shows_values = False
-    #: Kinds of faults in ``VolumeFacts.declared``.
+    #: Kinds of faults in ``VolumeFacts.declared`` that the rule reports.
     declared: ClassVar[Tuple[str, ...]] = ()
 
     def report_texts(
         self, facts: Facts, texts: Sequence[str], certainty: str = PROVEN, evidence: str = '', **more: Any
     ) -> Iterator[Finding]:
-        """Yield a finding about dataset.json if there are texts; ``more`` as in ``report_in``."""
+        """Yield a finding about dataset.json unless ``texts`` is empty; ``more`` as in ``report_in``."""
         if texts:
             yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
 
@@ -146,7 +146,7 @@ class NumberOfCases(DeclaredCause):
     code = 'MG582'
     before = 'MG132'
     declared = ('count',)
-    summary = 'numTraining in dataset.json is not the number of cases.'
+    summary = 'numTraining in dataset.json differs from the number of cases.'
     why = 'nnU-Net stops, or trains without cases that were not copied.'
     example = Example(wrong='"numTraining": 40, 39 files in labelsTr', right='"numTraining": 39')
     advice = 'Copy the cases that are missing, or write `"numTraining": {cases}`.'
@@ -172,9 +172,9 @@ class LabelList(DeclaredCause):
         wrong='"labels": {"background": 0, "liver": 1, "tumor": 4}',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'Cannot tell whether a name belongs to its number.'
+    limits = 'Cannot tell whether a class name in dataset.json is assigned to the right label value.'
     advice = (
-        'Write name: integer, each name once, `"background": 0` first and "ignore" last: `"labels": {{"background": 0, '
+        'Write each label once as "name": integer, "background" first and "ignore" last: `"labels": {{"background": 0, '
         '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only if their values have a gap: `seg[seg == 4] '
         '= 2`, and the same number in dataset.json.'
     )
@@ -231,7 +231,7 @@ class RegionList(DeclaredCause):
     before = 'MG132'
     declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not match the regions.'
-    why = 'nnU-Net predicts a mask per region; regions_class_order says which label each mask writes, largest first.'
+    why = 'nnU-Net predicts a mask per region; regions_class_order lists the label of each mask, largest region first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
         right='"regions_class_order": [1, 2] next to these labels',

@@ -24,11 +24,11 @@ from mmguard.nnunet.rules.dataset_json import (
 )
 from mmguard.text import quantity, shorten
 
-#: Share of voxels up to which a value is an annotation mistake rather than a class.
+#: Maximum share of voxels of a value that counts as an annotation mistake rather than a class.
 RARE_VOXELS = 1e-4
 #: Maximum distance of the gray levels of a binary mask from 0 or 255.
 _NEAR = 32
-#: Data set of volumes -> value in its files -> pattern of names declared for it, in lower case.
+#: Data set of volumes -> value in its files -> pattern of the declared name, in lower case.
 VOLUME_SETS: Dict[str, Dict[int, str]] = {
     'MM-WHS': {
         500: r'\blv\b(?!.*myo)|left ventric(?!.*myo)',
@@ -55,16 +55,16 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing keeps these values; in training they exceed the classes: a device-side assert on a GPU.'
+    why = 'Preprocessing keeps these values. In training they exceed the classes: a device-side assert on a GPU.'
     example = Example(
         wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'Cannot tell an annotation mistake, a forgotten class and "not annotated" apart: look at the slices.'
+    limits = 'Cannot tell whether a value is an annotation mistake, a forgotten class, or marks unannotated voxels.'
     advice = (
-        'Look at the slices named (valid labels are {valid}): correct an annotation mistake, declare a class in '
-        '`"labels"`, renumber values by the names of the classes, threshold gray levels. If a value (255, -1) marks '
-        'voxels that were not annotated, write {next} and declare `"ignore": {next}`: do not make it background.'
+        'Look at the slices named (valid labels are {valid}), then correct the mistake, declare the class in '
+        '`"labels"`, renumber the values, or threshold gray levels. If a value (255, -1) marks voxels that were not '
+        'annotated, replace it with {next}, not with background, and declare `"ignore": {next}`.'
     )
 
     needs = ()
@@ -151,7 +151,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
-        """Return {value in the files: declared label} where they differ; {} if the files hold more or fewer values."""
+        """Return {value in the files: declared label} where they differ, or {} if their numbers differ."""
         found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -186,10 +186,11 @@ def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tup
 
     Args:
         values (collection of int): Values in the files, without 0.
-        names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
+        names (dict[int, str]): Declared number -> name, without 0 and the ignore label.
 
     Returns:
-        tuple: ``('', {})`` if the set is unknown, or a value does not have exactly one of the names.
+        tuple: name of the data set, and {value: declared number}; ``('', {})`` if no data set fits, or a value does not
+        match exactly one name.
 
     Example:
         >>> match_named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})

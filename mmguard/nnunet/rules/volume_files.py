@@ -35,8 +35,8 @@ class GridsDiffer(VolumeCause):
     summary = 'Volumes of a case have different shapes, spacings or positions.'
     title = 'Volumes of a case differ in their {what}.'
     why = (
-        'nnU-Net stops if shapes or spacings differ. If only origin, direction or affine differ, it continues voxel '
-        'by voxel and ignores the headers: a flipped label is trained flipped.'
+        'nnU-Net stops if shapes or spacings differ. If only origin, direction or affine differ, nnU-Net '
+        'ignores them and pairs voxels by index: a flipped label is trained flipped.'
     )
     example = Example(
         wrong='label 112x160x128, image 112x160x127',
@@ -70,7 +70,7 @@ class NotIntegers(VolumeCause):
         wrong='sitk.Resample(label, image, sitk.Transform(), sitk.sitkLinear)',
         right='sitk.Resample(label, image, sitk.Transform(), sitk.sitkNearestNeighbor)',
     )
-    limits = 'The cause of such voxels is not known.'
+    limits = 'Cannot tell what caused these voxels.'
     advice = (
         'Replace NaN in images with the value of empty space (-1000 in CT, 0 in MR), `np.nan_to_num(image, '
         'nan=VALUE)`. Round labels that are within 0.01 of integers, `np.rint(seg)`, or save '
@@ -85,7 +85,7 @@ class ImagesAsLabels(VolumeCause):
     follows = ('MG135', 'MG197')
     shown_by = (INTENSITIES,)
     summary = 'Label files hold intensities: they are images, not segmentations.'
-    why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
+    why = 'Every gray level becomes a class that the network does not have, which raises a device-side assert on a GPU.'
     example = Example(
         wrong='labelsTr/case_003.nii.gz is a copy of imagesTr/case_003_0000.nii.gz',
         right='labelsTr/case_003.nii.gz with 0 and 1',
@@ -109,8 +109,8 @@ class NothingLabelled(VolumeCause):
         'learns background there.'
     )
     example = Example(
-        wrong='a case that was not annotated, its label file all 0',
-        right='its label file all "ignore", or the case left out',
+        wrong='a case that was not annotated, with a label file of only 0',
+        right='a label file of only "ignore" for this case, or the case left out',
     )
     limits = 'Cannot tell a healthy case from one that was not annotated.'
     advice = (
@@ -132,7 +132,7 @@ class RarerThanFolds(DataRule):
     needs = ('volumes',)
     summary = 'Classes occur in fewer cases than nnU-Net has folds.'
     title = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
-    why = 'A fold whose validation cases lack a class cannot judge it: its Dice is nan, or 0 if it is predicted.'
+    why = 'If no validation case of a fold has a class, the Dice of the class is nan there, or 0 if it is predicted.'
     example = Example(
         wrong='labels: lesion 1, lesion 2, lesion 3, one label for each object of a case',
         right='labels: lesion',
@@ -170,10 +170,10 @@ class VolumesFine(AllClear):
     summary = 'Your nnU-Net data set is fine.'
     why = 'A training that fails with these labels fails for another reason; changing labels would hide it.'
     example = Example(
-        wrong='a training that dies on data preprocessed before the labels were corrected',
+        wrong='a training that crashes on data preprocessed before the labels were corrected',
         right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
     )
-    limits = 'Cannot tell whether a declared label is the right one for its voxels.'
+    limits = 'Cannot tell whether the voxels of a label show the class that dataset.json names.'
     advice = (
         'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
         'preprocessed before.'
@@ -188,8 +188,8 @@ class VolumesFine(AllClear):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
         evidence = Message(
-            '{cases}, {total:,} voxels, all of them {expected}; checked: {labels} read; not checked: the result of '
-            'preprocessing',
+            '{cases}, {total:,} voxels, all with one of the values {expected}; read: {labels}; not checked: the result '
+            'of preprocessing',
             cases=quantity(volumes.cases, 'case'),
             total=labels.total,
             expected=join_items(volumes.expected, 16),

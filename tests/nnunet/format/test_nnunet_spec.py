@@ -29,7 +29,7 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
     [
         (dict(labels=None), KEYS, 'labels is missing'),
         (dict(channel_names=None, file_ending=None), KEYS, 'channel_names, file_ending are missing'),
-        (dict(channel_names=None, modality={'0': 'CT'}), KEYS, 'as nnU-Net v1'),
+        (dict(channel_names=None, modality={'0': 'CT'}), KEYS, 'as in nnU-Net v1'),
         (dict(channel_names={'CT': 0}), KEYS, 'channel_names must map 0 to names'),
         (dict(channel_names={'0': 0}), KEYS, 'channel_names must map numbers to names'),
         (dict(channel_names=['CT']), KEYS, 'must be an object'),
@@ -87,7 +87,7 @@ def test_a_name_that_stands_twice_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, 3 cases'), ('3', "must be a number, got '3'")]
+    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, but 3 cases'), ('3', "must be a number, got '3'")]
 )
 def test_the_number_of_cases_is_compared(said: Any, reported: str, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, numTraining=said)
