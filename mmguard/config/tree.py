@@ -1,4 +1,4 @@
-"""Configs as trees of plain dicts and lists: traversal, and the values of a wrong type."""
+"""Traversal of configs as trees of dicts and lists, and a search for values of the wrong type."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def get_last_key(path: Path) -> str:
 
 
 def is_type_name(type_: Any) -> bool:
-    """Return True if a type is given by name; in new-style configs it is a class."""
+    """Return True if a type is a string. In new-style configs, types are classes."""
     return isinstance(type_, str)
 
 
@@ -93,7 +93,7 @@ def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope. The path may end in a part that the tree leaves to a default.
+    mmseg's scope. The path may end in a default part, which is not in the tree.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
@@ -216,12 +216,12 @@ _ASSIGNER: Dict[str, AcceptedType] = {'ignore_iof_thr': _NUMBER}
 _GUARD: Dict[str, AcceptedType] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
 _IMPORTS: Dict[str, AcceptedType] = {'imports': _TEXTS}
 _METAINFO: Dict[str, AcceptedType] = {'classes': _NAMES}
-#: Below these keys a ``type`` names a class.
+#: Top-level keys whose parts have a ``type`` that names a class.
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
 
 def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[WrongTypeValue]]:
-    """Return a copy of a config without values of the wrong type, and those values.
+    """Return a copy of a config without values of the wrong type, and the list of these values.
 
     NumPy numbers become Python numbers, arrays and tensors become lists. Removed list elements become ``None``.
 
