@@ -91,7 +91,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).
-        ignore_index (int, optional): The label to ignore, unless a call passes another. ``None``: -100.
+        ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None`` means -100.
         loss_weight (float): Factor of the loss.
         loss_name (str): Name of the loss item; it must start with ``loss_`` to be trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
@@ -104,7 +104,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
-    #: True if the average includes the class weight of an ignored label that is a class, unless ``avg_non_ignore``.
+    #: True if the average includes class weights of ignored labels that are classes, unless ``avg_non_ignore`` is set.
     ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool
