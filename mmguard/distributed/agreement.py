@@ -1,4 +1,4 @@
-"""Agreement of ranks on their losses before backward, so that none waits for a gradient that never comes."""
+"""Agreement of ranks on their losses before backward, so that no rank hangs because a gradient is missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LossEntry(NamedTuple):
 
 Layout = Dict[str, LossEntry]
 
-#: Key of the loss with the zeros if no rank has a loss, and no earlier iteration had one.
+#: Key of a loss of zeros, which is added if no rank has any loss and no earlier iteration had one.
 FILLED = 'loss_filled'
 
 
@@ -46,14 +46,14 @@ class RankLosses(NamedTuple):
 class Agreed(NamedTuple):
     """Losses of this rank after the agreement of all ranks."""
 
-    losses: Losses  #: The losses, the same keys in the same order on every rank.
-    #: Losses that were filled in on each rank that lacked them, or had constants without a graph; the same list on
-    #: every rank.
+    losses: Losses  #: The losses, with the same keys in the same order on every rank.
+    #: Losses that were filled in, for each rank on which they were missing or constants without a graph. The list is
+    #: the same on every rank.
     filled: List[RankLosses]
 
 
 class LossAgreement:
-    """Agreement of all ranks on their losses; if they agree, each rank sends only 24 bytes.
+    """Agreement of all ranks on their losses; if all have the same losses, each rank sends only 24 bytes.
 
     The bytes go from host to host, over gloo; no GPU sends or waits.
 
@@ -120,7 +120,7 @@ class LossAgreement:
     def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], own_digest: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with every key that any rank has or had, and the losses that each rank lacked."""
+        """Return the losses with every key that any rank has or had, and the losses that were missing per rank."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -136,7 +136,7 @@ class LossAgreement:
         return full, filled
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
+        """Return the common layout of all ranks, with earlier losses unless gradients are disabled (validation)."""
         if not torch.is_grad_enabled():
             return merge_layouts(layouts)
         whole = merge_layouts([*layouts, self._known])
@@ -146,7 +146,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
     def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; first report those missed on all ranks."""
+        """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -288,10 +288,10 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
 
 
 def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Return the names of the parameters that DistributedDataParallel waits for although no loss reaches them.
+    """Return the names of parameters on which DistributedDataParallel hangs, because no loss reaches them.
 
-    Empty if it searches for unused parameters itself (``find_unused_parameters=True``, ``static_graph=True``), if
-    ``module`` is not a DistributedDataParallel, or if activation checkpointing hides a part of the graph.
+    The list is empty if ``module`` is not a DistributedDataParallel or searches for unused parameters itself
+    (``find_unused_parameters=True``, ``static_graph=True``), or if activation checkpointing hides a part of the graph.
     """
     if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
         return []

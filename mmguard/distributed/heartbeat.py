@@ -39,9 +39,9 @@ class AbsentRankError(RuntimeError):
 
 
 class Heartbeat:
-    """Reports of this rank to the common store: that it is alive, which line it runs, and why it left.
+    """Reports of this rank in the common store: a heartbeat, the code line that it runs, and the reason if it left.
 
-    A thread sends the first two twice a second. They are read only after a collective failed.
+    A thread sends heartbeat and code line twice a second. The reports are read only after a collective failed.
     """
 
     def __init__(self) -> None:
