@@ -112,7 +112,8 @@ def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
 def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
     """Return the lines about a mode: a table of the worst files of each kind, then the sums.
 
-    ``worst``: kind -> files to show, number of all files. One line if all labels are valid; none if no label was seen.
+    ``worst`` is {kind: (files to show, number of all files)}. Return one line if all labels are valid, [] if no label
+    was seen.
     """
     if not (totals or totals.filled):
         return [valid] if (valid := describe_valid(mode, totals)) else []
@@ -241,7 +242,7 @@ def format_percent(part: int, total: int) -> str:
     return f'{100 * part / total:.3g} %' if total else '0 %'
 
 
-#: Rank, names of the losses that it lacked, samples.
+#: Rank, names of its missing losses, files of its batch.
 OneRank = Tuple[int, Sequence[str], Sequence[str]]
 
 
@@ -330,7 +331,7 @@ class RateLimiter:
         return False
 
     def describe_held_back(self) -> str:
-        """Return the end of a line, `` (and 3 such iterations since the last line)``, or nothing."""
+        """Return the end of a line, `` (and 3 such iterations since the last line)``, or ``''``."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''
 

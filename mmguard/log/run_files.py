@@ -30,7 +30,7 @@ _NAMED = 10
 class UnreadParts:
     """Parts of files that could not be understood, and are left out."""
 
-    records: int = 0  #: Number of lines, or parts of a file that is one object.
+    records: int = 0  #: Number of lines, or of parts of a file that is a single JSON object.
     first: List[str] = field(default_factory=list)  #: ``file:line is left out: why`` of the first ones.
     #: Files whose last line ends in the middle: the training was killed, or still runs.
     cut_off: List[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class FileTally(Tally):
 
 @dataclass
 class FilledRank:
-    """A rank that lacked losses in an iteration, and trained with zeros in their place."""
+    """A rank on which losses were missing in an iteration and replaced by zeros."""
 
     rank: Rank
     losses: List[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ class LogLine:
     loss_samples: List[FileTally] = field(default_factory=list)  #: Tallies of single files, from a loss.
     losses: Dict[str, LossRecord] = field(default_factory=dict)  #: Guarded loss -> its counts.
     empty_images: int = 0  #: Images without any instance.
-    filled: List[FilledRank] = field(default_factory=list)  #: Ranks that lacked losses; a line with them has no counts.
+    filled: List[FilledRank] = field(default_factory=list)  #: Ranks with missing losses; such a line has no counts.
 
     @property
     def place(self) -> int:
@@ -145,7 +145,7 @@ class LoggedStats(ModeStats):
     def __init__(self) -> None:
         super().__init__(detailed=None)
         self.first_filled: Dict[int, Tuple[int, List[str]]] = {}
-        #: Place, iteration and log -> number of lines: more than 1 if several runs write to the log.
+        #: Place, iteration and log -> number of lines, which is more than 1 if several runs write to the log.
         self._times: Counter = Counter()
         self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
@@ -213,7 +213,7 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """Find all files of a run, given one of them (log, record, flight record), or a folder: its newest run.
+    """Return all files of a run, given one file (log, record, flight record), or of the newest run in a folder.
 
     Raises:
         NotALog: Nothing was found.
@@ -288,10 +288,10 @@ class LoggedMode:
     """Record of one mode of a run, over all ranks."""
 
     totals: Stats = field(default_factory=Stats)  #: Sums over all iterations, loops and ranks.
-    ended: bool = True  #: True if each rank closed its record: no iteration is missing.
+    ended: bool = True  #: True if each rank closed its record, so that no iteration is missing.
     place: int = 0  #: The last counted iteration.
-    record: Dict[str, Any] = field(default_factory=dict)  #: Valid labels, in the record of the first rank.
-    #: For each run in that record, the end of a loop (for a validation, the training iteration) -> its iterations.
+    record: Dict[str, Any] = field(default_factory=dict)  #: Entry of the mode in the first rank's record.
+    #: For each run in that record: last iteration of a loop (of the training, for a validation) -> its iterations.
     loops: List[Dict[int, int]] = field(default_factory=list)
 
     @property
@@ -345,7 +345,7 @@ class _ModeJson:
 
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
-    """Add up the records of all ranks. Unreadable ones are in ``problems``; nothing is raised."""
+    """Add up the records of all ranks. Unreadable records are listed in ``problems``; nothing is raised."""
     run, unread = LoggedRun(), UnreadParts()
     for path in paths:
         try:

@@ -44,7 +44,7 @@ def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ())
 
 @dataclass
 class Stats:
-    """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks add up.
+    """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks can be added.
 
     Example:
         >>> a = Stats(iterations=3, offending_iterations=1, losses={'loss': Tally(9, skipped=1)})
@@ -62,9 +62,9 @@ class Stats:
     kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
     losses: Dict[str, Tally] = field(default_factory=dict)  #: Guarded loss -> its counts.
     empty_images: int = 0  #: Images without any instance, annotated so or emptied by a guard.
-    #: Loss -> rank -> iterations in which the rank lacked it, and trained with a zero in its place.
+    #: Loss -> rank -> number of iterations in which the loss was missing on the rank and replaced by a zero.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    samples: int = 0  #: Images seen. This and the following are kept only until the next report.
+    samples: int = 0  #: Images seen. This field and those below are kept only until the next report.
     offending_samples: int = 0  #: Images with skipped or remapped labels.
     offending: ByKind = field(default_factory=group_tallies)  #: Kind -> tallies of offending images, in batch order.
     #: Images that a loss had to sanitize, because no guard in the pipeline did.
@@ -113,7 +113,7 @@ class Stats:
         return self
 
     def add_filled_losses(self, rank: int, losses: Iterable[str]) -> None:
-        """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
+        """Count an iteration in which these losses were missing on a rank and replaced by zeros."""
         self.add_sums(Stats(filled={name: {str(rank): 1} for name in losses}))
 
     def __bool__(self) -> bool:
@@ -278,7 +278,7 @@ def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
 class PerFileStats:
     """Counts of every file of a mode; a million offending files take less than 300 MB.
 
-    The values of at least the ``detailed`` worst files are kept (None: of all files), and the counts of all files.
+    Counts are kept for all files, values for at least the ``detailed`` worst files (for all if it is ``None``).
     """
 
     def __init__(self, detailed: Optional[int] = DETAILED) -> None:
@@ -330,7 +330,7 @@ class PerFileStats:
         return repeats
 
     def find_worst(self, kind: str, number: Optional[int] = None) -> List[Tally]:
-        """Return the ``number`` files (or all) with the most skipped or remapped elements; equal counts by name."""
+        """Return the ``number`` files (or all) with the most skipped or remapped elements, sorted by count and name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
         found = [(-int(sums[index]), names[index]) for index in np.flatnonzero(sums)]
         return [
