@@ -66,7 +66,7 @@ def count_classes(head: Optional[Part]) -> Optional[int]:
 
 
 def count_data_classes(dataset: Part) -> Dict[str, int]:
-    """Return {``'all'``: number of classes}, with ``'things'`` and ``'stuff'`` if known; {} without a class list."""
+    """Return {``'all'``: number of classes}, with ``'things'`` and ``'stuff'`` if known, or {} without a class list."""
     classes = get_class_names(dataset)
     if not classes:  # unknown, or taken from the file
         return {}
@@ -170,7 +170,7 @@ class IgnoredLabel(NamedTuple):
 
 
 def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
-    """Return the arguments in an mmseg config that set an ignored label, heads first; [] for other frameworks."""
+    """Return the arguments in an mmseg config that set an ignored label, heads first, or [] for other frameworks."""
     if config.framework != 'mmseg':
         return []
     found: List[IgnoredLabel] = []

@@ -69,7 +69,7 @@ def get_scope(kind: Any, default: str) -> str:
 
 
 def find_first_scope(part: Any) -> str:
-    """Return the first framework prefix of any type in ``part``; ``''`` if no type has one."""
+    """Return the first framework prefix of any type in ``part``, or ``''`` if no type has one."""
     if isinstance(part, dict):
         scope = get_scope(part.get('type'), '')
         if scope in SCOPES:
@@ -81,7 +81,7 @@ def find_first_scope(part: Any) -> str:
 
 
 def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
-    """Return the class of a config's ``type``; ``None`` if it is not installed or not registered.
+    """Return the class of a config's ``type``, or ``None`` if it is not installed or not registered.
 
     ``kind`` is a name, a scoped name, a dotted path or a class; ``registry`` is ``'MODELS'``, ``'DATASETS'``,
     ``'TRANSFORMS'``, ``'METRICS'`` or ``'TASK_UTILS'``.
@@ -97,7 +97,7 @@ def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def find_registry(scope: str, name: str) -> Any:
-    """Return a registry of a framework; ``None`` if the framework is not installed or cannot be imported."""
+    """Return a registry of a framework, or ``None`` if the framework is not installed or cannot be imported."""
     try:
         with suppress_output():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)

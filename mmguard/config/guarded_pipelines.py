@@ -78,7 +78,7 @@ def _find_unknown_packs(loader: Any) -> Iterator[str]:
 
 
 def _get_first(step: Any) -> Any:
-    """Return a transform of a pipeline; for a list of alternatives (TestTimeAug), the first."""
+    """Return a step of a pipeline, or its first alternative if the step is a list (in TestTimeAug)."""
     return step[0] if isinstance(step, (list, tuple)) and step else step
 
 

@@ -51,7 +51,7 @@ GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
 
 def is_guarded(loss: Part) -> bool:
-    """True if a loss is a guarded loss or is wrapped in one."""
+    """Return True if a loss is a guarded loss or is wrapped in a guarded loss."""
     return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
@@ -143,7 +143,7 @@ def find_own_parts(config: ReadConfig) -> List[Part]:
 
 
 def find_similar_name(part: Part) -> str:
-    """Return the class name of mmguard that is most similar to the type of a part; ``''`` if none is similar."""
+    """Return the class name of mmguard that is most similar to the type of a part, or ``''`` if none is similar."""
     known = {'TRANSFORMS': GUARD_TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')

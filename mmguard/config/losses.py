@@ -71,7 +71,7 @@ SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
 
 
 def get_output_channels(head: Part) -> int:
-    """Return the output channels of a segmentation head; 0 if it does not set them."""
+    """Return the output channels of a segmentation head, or 0 if it does not set them."""
     channels = head.config.get('out_channels') or head.config.get('num_classes')
     return channels if isinstance(channels, int) else 0
 

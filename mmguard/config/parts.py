@@ -1,4 +1,4 @@
-"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and which labels are valid."""
+"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and the valid labels."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _is_head(part: Part) -> bool:
 
 
 def find_heads(config: ReadConfig) -> List[Part]:
-    """Return all heads of the model, including nested and listed ones."""
+    """Return all heads of the model, including nested heads and heads in lists."""
     return [part for part in find_model_parts(config) if _is_head(part)]
 
 

@@ -112,7 +112,7 @@ class ReadConfig:
         )
 
     def part(self, name: str) -> Dict[str, Any]:
-        """Return a top-level dict of the config; empty if missing."""
+        """Return a top-level dict of the config, or {} if it is missing."""
         found = self.data.get(name)
         return found if isinstance(found, dict) else {}
 

@@ -291,7 +291,7 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the name ``'mmseg::...'`` of the shipped config in an expression of ``build_base_source``; else ''."""
+    """Return ``'mmseg::...'`` for an expression of ``build_base_source``, or '' for any other expression."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
@@ -299,7 +299,7 @@ def _find_shipped(node: ast.BinOp) -> str:
 
 
 def _find_new_style_bases(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
-    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine resolves them."""
+    """Yield the files that ``with read_base():`` blocks import from, with paths as mmengine resolves them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):
             continue

@@ -14,7 +14,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
-    """Return the value at a path of a tree; ``None`` if the path does not exist."""
+    """Return the value at a path of a tree, or ``None`` if the path does not exist."""
     try:
         for key in path:
             tree = tree[key]
@@ -65,7 +65,7 @@ def join_path(path: Path) -> str:
 
 
 def get_last_key(path: Path) -> str:
-    """Return the last name of a path; for a list element, the name of the list."""
+    """Return the last string key of a path, which is the name of the list for a list element."""
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
 
@@ -298,7 +298,7 @@ def _normalize_number(value: Any) -> Any:
 
 
 def _find_wanted(node: Dict[str, Any], keys: Tuple[Any, ...]) -> Dict[str, AcceptedType]:
-    """Return the types that the keys of a dict accept, given its path."""
+    """Return the types that the keys of a dict accept; ``keys`` is the path of the dict."""
     names = [step for step in keys if isinstance(step, str)]
     if not names:
         return _TOP

@@ -109,7 +109,7 @@ def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys:
 
 
 def get_length(value: Any) -> Optional[int]:
-    """Return the length of a field; ``None`` for a number, a string or a dict."""
+    """Return the length of a field, or ``None`` for a number, a string or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:

@@ -107,7 +107,7 @@ class LossAgreement:
         return Agreed(*self._fill_layout(channel, losses, layout, same, samples, mine))
 
     def report(self, line: str) -> None:
-        """Log a line on the first rank, unless there were many recently."""
+        """Log a line on the first rank, unless many lines were logged recently."""
         is_first = self._channel is None or self._channel.rank == 0
         if is_first and self._limiter.allow():
             self._warn(line + self._limiter.describe_held_back())
@@ -226,7 +226,7 @@ def build_layout(losses: Mapping[str, Any]) -> Layout:
 
 
 def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
-    """Return the tensors of one loss."""
+    """Return the tensors of one loss; raise TypeError if it is neither a tensor nor a list of tensors."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
@@ -268,7 +268,7 @@ def merge_layouts(layouts: Sequence[Layout]) -> Layout:
 
 
 def find_missing(layout: Layout, union: Layout) -> List[str]:
-    """Return the keys of ``union`` that ``layout`` lacks, or has without the required graph."""
+    """Return the keys of ``union`` that are missing in ``layout``, or have no graph there although one is required."""
     return [k for k, e in union.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 
@@ -308,7 +308,7 @@ def list_trainable(module: Any) -> List[Any]:
 
 
 def _find_reached(losses: Iterable[Tensor]) -> Any:
-    """Return the ids of the leaf tensors that the losses depend on; ``None`` if a part of the graph is hidden."""
+    """Return the ids of the leaf tensors that the losses depend on, or ``None`` if a part of the graph is hidden."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     seen = set(waiting)

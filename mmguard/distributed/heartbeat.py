@@ -104,7 +104,7 @@ class Heartbeat:
     # ---- roll call
 
     def _call_roll(self, call: int) -> Dict[int, List[str]]:
-        """Return {rank: [state, details]} of the silent ranks: ``ended``, ``gone``, ``elsewhere`` or ``waiting``."""
+        """Return {rank: [state, details]} of silent ranks: ended, gone (no heartbeat), waiting, or elsewhere."""
         store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:

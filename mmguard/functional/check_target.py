@@ -70,7 +70,7 @@ def check_loss(
 
 
 def _compute_gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
-    """Return the gradient of a loss with respect to the scores; ``None`` for a metric, which has no gradient."""
+    """Return the gradient of a loss with respect to the scores, or ``None`` for a metric, which has no gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return None
     return torch.autograd.grad(value.sum(), scores, allow_unused=True)[0]

@@ -16,7 +16,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 
 
 class Sanitized(NamedTuple):
-    """Result of ``sanitize_target``; all tensors but ``valid`` have the shape of the input."""
+    """Result of ``sanitize_target``; all tensors except ``valid`` have the shape of the input."""
 
     target: Tensor  #: int64: a class in ``[0, num_classes)``, or the background ``num_classes`` if that is a label.
     keep: Tensor  #: bool: True for elements in the loss; ``target`` of the others is any class that can be looked up.
@@ -115,7 +115,7 @@ CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """Result of ``sanitize_binary_target``; all but ``valid`` have the shape of the input."""
+    """Result of ``sanitize_binary_target``; all tensors except ``valid`` have the shape of the input."""
 
     target: Tensor  #: In [0, 1], of the requested dtype; 0 for excluded elements.
     excluded: Tensor  #: bool: True for elements that are not in the loss.

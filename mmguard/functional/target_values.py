@@ -123,7 +123,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
-    """Warn of binary targets that contain only 0 and the ignored 255."""
+    """Warn of binary targets that contain only 0 and 255 although 255 is ignored."""
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(

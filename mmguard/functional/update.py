@@ -18,7 +18,7 @@ LANES = 16
 
 
 def is_in_table(value: int) -> bool:
-    """Return True if a value is counted individually."""
+    """Return True if a value is within ``LOWEST..HIGHEST``, so that it is counted individually."""
     return LOWEST <= value <= HIGHEST
 
 

@@ -13,11 +13,11 @@ CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Cont
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
+    """Error for shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """A dtype that does not match. Also a ``RuntimeError``, which PyTorch raises."""
+    """Error for a dtype that does not match. Derives from ``RuntimeError``, too, which PyTorch raises."""
 
 
 class Interface(NamedTuple):
@@ -168,7 +168,7 @@ def validate_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
 
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
-    """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` without an extra channel."""
     expected = get_elements_shape(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
@@ -209,7 +209,7 @@ def validate_logits(logits: Tensor) -> None:
 
 
 def validate_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
-    r"""Check that weights (C) do not broadcast along the last dimension of logits (N, C, \*)."""
+    r"""Check that class weights (C) broadcast along the classes, not the last dimension, of logits (N, C, \*)."""
     if pos_weight is None or pos_weight.dim() != 1 or logits.dim() < 3 or pos_weight.numel() == 1:
         return
     if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
@@ -239,7 +239,7 @@ def get_num_classes(logits: Tensor) -> int:
 
 
 def get_elements_shape(logits: Tensor) -> Tuple[int, ...]:
-    r"""Return the shape (N, \*) for logits (N, C, \*), () for logits (C)."""
+    r"""Return the shape of class indices: (N, \*) for logits (N, C, \*), and () for logits (C)."""
     return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
 
 

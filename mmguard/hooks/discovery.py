@@ -51,7 +51,7 @@ def get_loaders(runner: Any, mode: str) -> List[Any]:
 
 
 def get_dataset(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; with several data loaders, an object with all datasets in ``datasets``."""
+    """Return the dataset of a loop, or for several data loaders an object with all datasets in ``datasets``."""
     found = [getattr(loader, 'dataset', None) for loader in get_loaders(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
@@ -133,7 +133,7 @@ def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:
 
 
 def find_wrapped(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; an empty list for a dataset that reads files itself."""
+    """Return the datasets inside a wrapper, or [] for a dataset that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
@@ -201,7 +201,7 @@ def find_naming_roots(dataset: Any) -> List[str]:
 
 
 def _find_data_roots(dataset: Any) -> Iterator[str]:
-    """Yield the data root of each dataset; an empty string for a dataset that reads files itself and has no root."""
+    """Yield the data root of each dataset, or '' for a dataset that reads files itself and has no root."""
     root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
@@ -210,7 +210,7 @@ def _find_data_roots(dataset: Any) -> Iterator[str]:
 
 
 def find_class_names(dataset: Any) -> List[str]:
-    """Return the class names of a dataset (or of the first that it wraps); an empty list if unknown."""
+    """Return the class names of a dataset (or of the first dataset that it wraps), or [] if they are unknown."""
     classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return list(classes) if isinstance(classes, (list, tuple)) else []
 

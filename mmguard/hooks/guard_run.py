@@ -44,7 +44,7 @@ _WORKERS_RUN_NOTE = (
 
 
 class GuardedRun(NamedTuple):
-    """Changes made by :func:`guard_run`, and what it left unchanged."""
+    """Changes made by :func:`guard_run`, and the parts that stay unguarded."""
 
     changed: List[str]  #: A line for each guarded loss, assigner or pipeline, as in a config.
     left: List[str]  #: A line for each part that stays unguarded, with the reason.

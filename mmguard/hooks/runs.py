@@ -257,7 +257,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a Pack transform drops the report of an earlier guard: its meta_keys lack ``'label_guard'``.
+    """Warn if a Pack transform drops the report of a guard, because its meta_keys do not contain ``'label_guard'``.
 
     Raises:
         LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.

@@ -114,7 +114,7 @@ class InstanceRule(BaseRule):
         return SanitizedInstances(sanitized, dropped, moved, tally)
 
     def are_classes(self, labels: List[int]) -> bool:
-        """Return True if no label needs to be changed."""
+        """Return True if all labels are valid and no label map has to be applied."""
         return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
 
     def _apply_map(self, labels: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ class LabelSpaces:
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
-        """Return a copy in which the fields of ``other`` that are not empty replace those of this object."""
+        """Return a copy in which the non-empty fields of ``other`` replace the fields of this object."""
         return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:

@@ -145,7 +145,7 @@ def get_tallies(sample: Any) -> Dict[str, Tally]:
 
 
 def read_counts(counts: Dict[str, Any]) -> Tally:
-    """Build the tally of one kind from the record of a sample."""
+    """Build a tally from the counts of one kind in the record of a sample."""
     return Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
 
 
@@ -226,7 +226,7 @@ UNKNOWN = '<unknown>'
 
 
 def get_source(sample: BaseDataElement) -> str:
-    """Return the file that a sample's labels came from."""
+    """Return the label file or image of a sample, or ``UNKNOWN`` if the sample names neither."""
     return get_file(sample) or UNKNOWN
 
 

@@ -276,7 +276,7 @@ def _find_ranks(first: Path) -> List[Path]:
 
 
 def _parse_rank(path: Path, first: Path) -> Optional[int]:
-    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``; ``None`` for a file of another name."""
+    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``, or ``None`` for a file of another name."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]
     fits = path.name.startswith(start) and path.name.endswith(end) and number.isascii() and number.isdigit()

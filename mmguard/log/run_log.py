@@ -153,7 +153,7 @@ class ModeStats:
         return make_relative(source, self.roots)
 
     def find_worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
+        """Return the files with the most skipped or remapped elements in the loop, with paths that can be opened."""
         found = self.files.find_worst(kind, number)
         return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
 

@@ -140,7 +140,7 @@ class Stats:
         return self
 
     def add_sums(self, other: Stats) -> None:
-        """Add everything but the images that are kept for the next report."""
+        """Add all counts of ``other``, but not the images that are kept for the next report."""
         self.iterations += other.iterations
         self.offending_iterations += other.offending_iterations
         self.files += other.files

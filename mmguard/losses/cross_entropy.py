@@ -231,7 +231,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         )
 
     def _get_weights(self, cls_score: Tensor) -> Optional[Tensor]:
-        """Return the class weights in float32 on the device of the scores; ``None`` without weights.
+        """Return the class weights in float32 on the device of the scores, or ``None`` without weights.
 
         The tensor made from the list is kept, because ``new_tensor(list)``, as in mmseg and mmdet, is a blocking copy
         in every step. The tensor is not a buffer, because code that moves, casts, fills, averages or broadcasts buffers
@@ -268,7 +268,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     @property
     def loss_name(self) -> str:
-        """Name of the loss item."""
+        """Name of the loss in the dictionary of losses."""
         return self._loss_name
 
 

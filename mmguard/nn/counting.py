@@ -195,14 +195,14 @@ class CountsLabels(AddsCounts):
     _seen: Union[int, Tensor] = 0
 
     def take_valid(self) -> Optional[Tuple[Union[int, Tensor], Tensor]]:
-        """Return the numbers of elements seen and valid since the last call; ``None`` if nothing was seen."""
+        """Return the numbers of elements seen and valid since the last call, or ``None`` if nothing was seen."""
         seen, valid = self._seen, self._counts
         vars(self).update(_seen=0, _counts=None)  # Module.__setattr__ looks for parameters first
         _unread.discard(self)
         return None if valid is None else (seen, valid)
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
+        """Return counts of seen, skipped, remapped elements since the last call: int64 (3,); ``None`` if none was seen."""
         taken = self.take_valid()
         return None if taken is None else build_counts(*taken, self.on_invalid)
 

@@ -368,7 +368,7 @@ def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
 
 
 def _get_corners(boxes: Any) -> Any:
-    """Return (N, 4) corners of horizontal boxes, without a copy; ``None`` for any other type of box."""
+    """Return (N, 4) corners of horizontal boxes, without a copy, or ``None`` for any other type of box."""
     if hasattr(boxes, 'tensor'):
         box_type: Any = type(boxes)
         return boxes.tensor if _is_horizontal(box_type) else None
