@@ -51,7 +51,7 @@ FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mm
 #: Registry scopes of the guarded frameworks.
 GUARDED_FRAMEWORKS = ('mmseg', 'mmdet')
 
-#: Folder of the shipped configs inside the folder of a framework.
+#: Path of the shipped configs relative to the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
 

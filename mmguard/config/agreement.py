@@ -28,7 +28,7 @@ from mmguard.config.recognition import find_bases
 from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.spaces import OPEN_VOCABULARY, STUFF, THINGS, Space, takes_labels
 
-#: Heads whose ``num_classes`` counts the classes of stuff maps, which the data set's class list does not have.
+#: Heads whose ``num_classes`` counts the classes of stuff maps. These classes are not in the data set's class list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
@@ -162,8 +162,8 @@ READING_ARGUMENTS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_ind
 class IgnoredLabel(NamedTuple):
     """An argument that sets the ignored label of a head, loss, metric or transform."""
 
-    path: str  #: Path of the argument, whether or not the config sets it.
-    value: int  #: The label.
+    path: str  #: Path of the argument, also if the config does not set it.
+    value: int  #: The ignored label.
     role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pads with the label) or ``'reads'`` (excludes it).
     written: bool  #: True if the config sets the argument, false if the label is the default of the class.
     part: Part  #: The part that has the argument.
@@ -187,7 +187,7 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
         _add(found, hook, 'ignore_index', 'reads')
     for transform in find_transforms(config):
         if not transform.written:
-            continue  # a hook inserts it, with the label of the hook or of the head
+            continue  # a hook inserts this transform, with the label of the hook or of the head
         if transform.name in FILL_ARGUMENTS:
             _add(found, transform, FILL_ARGUMENTS[transform.name], 'fill')
         elif transform.name in READING_ARGUMENTS:
@@ -239,7 +239,7 @@ GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Pack transform -> the guard of the labels that it packs.
 _GUARD_BY_PACK = {'PackSegInputs': 'GuardSegLabels', 'PackDetInputs': 'GuardInstanceLabels'}
-#: Metrics that use the labels of the sample -> the guard for these labels. Other metrics read annotation files.
+#: Metric that uses the labels of samples -> the guard for these labels. Other metrics read annotation files.
 GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
@@ -368,7 +368,7 @@ def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
         return []
 
 
-#: Code -> the function that finds the faults that its rule reports.
+#: Code of a rule -> the function that finds the faults which the rule reports.
 FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
     'MG225': find_mismatched_guards,
     'MG251': find_misplaced_guards,

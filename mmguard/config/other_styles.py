@@ -180,7 +180,7 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
     """
     here = os.path.realpath(path)
     if here in around or len(around) >= _DEEPEST:
-        raise CannotRun(f'{path} includes itself, or is included too deeply')
+        raise CannotRun(f'{path} includes itself, or is nested more than {_DEEPEST} includes deep')
     data = _read_data(path)
     names = data.pop('__include__', None) or []
     joined: Dict[str, Any] = {}

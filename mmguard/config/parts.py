@@ -35,12 +35,12 @@ LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 class Part:
     """A dict in the config that has a ``type``."""
 
-    path: str  #: Its path, ``model.decode_head.loss_decode[0]``.
+    path: str  #: Path of the dict in the config, e.g. ``model.decode_head.loss_decode[0]``.
     config: Dict[str, Any]  #: The dict.
-    scope: str  #: Framework that its type belongs to.
+    scope: str  #: Framework of its type, e.g. ``'mmseg'``.
     registry: str = 'MODELS'  #: Registry of its class.
     owner: Optional[Part] = None  #: Head around a loss, wrapper of a data set, or data set of a transform.
-    split: str = ''  #: Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
+    split: str = ''  #: ``'train'``, ``'val'`` or ``'test'`` for data sets, transforms and metrics.
     #: False if a hook with ``guard=True`` inserts this part. ``path`` of an inserted transform is that of the hook.
     written: bool = True
 
@@ -239,7 +239,7 @@ def get_classes_path(dataset: Part) -> str:
 
 
 def _read_lines(file: str) -> Optional[List[str]]:
-    # mmengine reads a string as the name of a file of class names if that exists, else literally.
+    # If a string is the name of an existing file, mmengine reads the class names from this file.
     try:
         return read_regular(file, _LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):

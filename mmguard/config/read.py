@@ -168,7 +168,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     is_code = run_code or not is_data(file)
     try:
         path = find_config_file(file)
-        if os.path.exists(path):  # mmengine's message names what is missing
+        if os.path.exists(path):  # otherwise mmengine raises an error that names the missing file
             check_regular(path)
         check_bases(path)
         with warnings.catch_warnings(), _read_as_plain_data():
@@ -260,7 +260,7 @@ def _check_names(node: Any, path: str) -> None:
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
-            is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles it
+            is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles
             if is_pickle or (isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value)):
                 raise CannotRun(
                     f'{visible_name(where, 200)} is {shorten(value)}, which may run code from outside the frameworks. '

@@ -128,7 +128,7 @@ def _describe_python(text: str, is_base: bool) -> str:
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
     assigned = list(_find_assigned(tree.body))
     names = {name for name, _ in assigned}
-    # In OpenMMLab every model has a type, its own or a base's.
+    # In OpenMMLab every model has a type, in the config itself or in a base.
     other = any(
         name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
     )

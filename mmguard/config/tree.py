@@ -115,8 +115,8 @@ MOST_CLASSES = 1_000_000
 class WrongTypeValue(NamedTuple):
     """A value of a type that its key does not accept."""
 
-    path: str  #: Its path, ``model.decode_head.num_classes``.
-    value: Any  #: The value; a description if it cannot be shown.
+    path: str  #: Path of the value, e.g. ``model.decode_head.num_classes``.
+    value: Any  #: The value, or a description if ``repr`` fails.
     wanted: str  #: Description of the expected type.
 
     def __str__(self) -> str:

@@ -75,10 +75,10 @@ def guard_targets(
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
         check_boxes (bool): Remove instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
-            normalized: boxes without an area are unusable. ``None``: only boxes that are not finite are unusable.
-        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
-            have as many elements as instances in every image of the batch.
-        sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, if present.
+            normalized: boxes without an area are unusable. If ``None``, only boxes that are not finite are unusable.
+        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None`` means fields
+            that have as many elements as instances in every image of the batch.
+        sources (Sequence[str], optional): The files, for tallies and messages. ``None`` means ``image_id``, if present.
         return_tally (bool): Return the counts. Otherwise a warning reports invalid instances: the first
             time, the second, the fourth, the eighth, ...
 
@@ -266,7 +266,7 @@ def _rebuild(target: Target, sanitized: SanitizedInstances, rule: TargetRule, la
     if sanitized.dropped is not None:
         index = np.flatnonzero(~sanitized.dropped)
         for key in keys & rebuilt.keys():
-            # An 'area' of another length was wrong before and stays: no loss reads it.
+            # An 'area' of another length was wrong before, and is not changed, because no loss reads it.
             if get_length(rebuilt[key]) == len(labels):
                 rebuilt[key] = take(rebuilt[key], index)
     return rebuilt

@@ -26,7 +26,7 @@ class LossEntry(NamedTuple):
     """One item of a dictionary of losses."""
 
     is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
-    graph: bool  #: True if it has an autograd graph, so that backward reaches parameters.
+    graph: bool  #: True if the loss has an autograd graph, so that backward reaches parameters.
 
 
 Layout = Dict[str, LossEntry]
@@ -40,7 +40,7 @@ class RankLosses(NamedTuple):
 
     rank: int  #: Number of the rank.
     losses: List[str]  #: Names of the losses.
-    samples: List[str]  #: The files of its batch.
+    samples: List[str]  #: The files of this rank's batch.
 
 
 class Agreed(NamedTuple):
@@ -256,7 +256,7 @@ def merge_layouts(layouts: Sequence[Layout]) -> Layout:
     """
     joined: Layout = {}
     order: List[str] = []
-    for layout in sorted(layouts, key=len, reverse=True):  # of equal length the first
+    for layout in sorted(layouts, key=len, reverse=True):  # stable, so layouts of equal length keep their order
         place = 0
         for key, entry in layout.items():
             known = joined.get(key, entry)
@@ -314,7 +314,7 @@ def _find_reached(losses: Iterable[Tensor]) -> Any:
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
-        if 'Checkpoint' in node.name():  # with use_reentrant=True it builds its part of the graph in backward
+        if 'Checkpoint' in node.name():  # with use_reentrant=True, a part of the graph is only built in backward
             return None
         if hasattr(node, 'variable'):
             leaves.add(id(node.variable))

@@ -102,7 +102,7 @@ class Channel:
         try:
             return attempt()
         except RuntimeError as error:  # torch.distributed's exceptions all derive from it
-            cause = error.with_traceback(None)  # its frames hold the group, whose connections would stay open
+            cause = error.with_traceback(None)  # the frames would keep the group and its connections alive
         waited = time.monotonic() - start
         self._presence.answer(self._calls)
         self.close()
@@ -132,7 +132,7 @@ def get_channel(timeout: float) -> Optional[Channel]:
     if world is None or dist.get_world_size() == 1:
         return None
     for key, channel in list(_CHANNELS.items()):
-        if key[0] is not world or channel.closed:  # its process group was destroyed, or it failed
+        if key[0] is not world or channel.closed:  # the process group was destroyed, or the channel failed
             del _CHANNELS[key]
     key = (world, timeout)
     if key not in _CHANNELS:

@@ -149,7 +149,7 @@ def cross_entropy_and_counts(
     counts = None
     if counted:
         kept, counts = sanitized.count_by_value()
-    elif weight is None:  # costs a pass over the labels
+    elif weight is None:  # otherwise not needed, and counting costs a pass over the labels
         kept = sanitized.count_kept()
     index, nothing = sanitized.target, None
     if reduction == 'mean':  # PyTorch's mean of nothing is NaN, and so are its gradients if all weights are 0
@@ -263,7 +263,7 @@ def binary_cross_entropy_with_logits(
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.
         ignore_index (float, optional): A target value that is excluded but not invalid, e.g. -1 or NaN for a
-            missing label. ``None``: no such value.
+            missing label. If ``None``, no value is excluded.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
         return_tally (bool): Also return the counts.
 

@@ -22,8 +22,8 @@ class Sanitized(NamedTuple):
     keep: Tensor  #: bool: True for elements in the loss; ``target`` of the others is any class that can be looked up.
     invalid: Tensor  #: bool: True for labels that are neither a class nor ``ignore_index``.
     ignored: Tensor  #: bool: True for labels equal to ``ignore_index``, with ``'clip'`` after clamping.
-    valid: Tensor  #: int64, 0-d: number of elements that were a class or ``ignore_index``.
-    skipped: Tensor  #: bool: True for elements that are excluded because they were invalid.
+    valid: Tensor  #: int64, 0-d: number of elements whose label is a class or ``ignore_index``.
+    skipped: Tensor  #: bool: True for elements that are excluded because their label is invalid.
     on_invalid: str  #: The argument of the call.
 
     @property
@@ -44,7 +44,7 @@ def sanitize_target(
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int, optional): The label that is excluded from the loss. ``None``: no such label.
+        ignore_index (int, optional): The label that is excluded from the loss. If ``None``, no label is excluded.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
         background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
@@ -177,7 +177,7 @@ def _is_slice(tensor: Tensor) -> bool:
     return True
 
 
-#: ``mmguard.functional.label_kernel.sanitize_labels``, if it is enabled.
+#: ``mmguard.functional.label_kernel.sanitize_labels`` if the Triton kernel is enabled, else ``None``.
 kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
 
 

@@ -58,7 +58,7 @@ class FlightRecorderHook(HookAroundTraining):
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:
-                runner.logger.error(f'guard: the last batches and their samples are in {path!r}, for mmguard replay')
+                runner.logger.error(f'guard: the last batches are in {path!r}: run `mmguard replay` on this file')
             raise
         finally:
             record.close()

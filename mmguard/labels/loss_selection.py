@@ -83,10 +83,10 @@ class LossDecision(NamedTuple):
 class Node(NamedTuple):
     """A part of a config, or a module."""
 
-    name: str  #: Name of its class; empty for a pure container: a list, a dict without a type.
-    cls: Optional[type]  #: Its class; ``None`` if unknown.
+    name: str  #: Name of its class; empty for a list or a dict without a type.
+    cls: Optional[type]  #: Its class, or ``None`` if unknown.
     scope: str  #: Framework in which its type is looked up.
-    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside.
+    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside this part.
 
 
 class SelectedLoss(NamedTuple):

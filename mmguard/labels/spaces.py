@@ -55,9 +55,9 @@ class Space(ValidLabels):
 class LabelSpaces:
     """Valid labels of pixels and of instances; ``None`` if no head uses labels of that kind."""
 
-    pixels: Optional[Space] = None  #: For label maps.
-    instances: Optional[Space] = None  #: For boxes and masks.
-    heads: Tuple[Space, ...] = ()  #: Spaces of all heads, including the two above.
+    pixels: Optional[Space] = None  #: Valid labels of label maps.
+    instances: Optional[Space] = None  #: Valid labels of boxes and masks.
+    heads: Tuple[Space, ...] = ()  #: Valid labels of each head, including those that the two fields above come from.
     names: Tuple[str, ...] = ()  #: Class names of the data set; empty if unknown.
 
     def get(self, kind: str) -> Optional[Space]:
@@ -141,7 +141,7 @@ GROUPS = {
 }  # fmt: skip
 #: Names of parts that have no labels or other labels, or that belong to a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
-#: Heads that look up labels among the class names, which come with the data.
+#: Open-vocabulary heads, which look up labels in the class names of the data set.
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
 #: Heads of region proposals. A built ``RPN`` of mmdet stores such a head as its ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')

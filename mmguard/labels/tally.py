@@ -18,7 +18,7 @@ Key = TypeVar('Key', int, str)
 
 #: Key under which a sample carries its tallies, as plain data: ``{'pixels': {'total': 9, ...}, 'instances': ...}``.
 LABEL_GUARD = 'label_guard'
-#: Key next to the counts: the label map that a guard applied before counting.
+#: Key, in the record of a kind, of the label map that a guard applied before counting.
 LABEL_MAP = 'label_map'
 
 #: Source of a tally over several files.

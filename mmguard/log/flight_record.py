@@ -17,7 +17,7 @@ from mmguard.log.run_log import FLIGHT, encode_line
 
 #: Format of the file; changes when a field changes its meaning.
 FORMAT = 2
-#: When the file holds this many times ``capacity`` batches, it is cut to the last ones.
+#: When the file has this many times ``capacity`` batches, it is rewritten with the last ``capacity`` batches.
 _SURPLUS = 10
 
 

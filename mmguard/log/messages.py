@@ -275,7 +275,7 @@ class ConsoleLines:
     """Console lines about the invalid labels of a run; each method returns a line, or an empty string."""
 
     def __init__(self) -> None:
-        #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
+        #: Mode -> iterations without a line so far: places of the first and the last one, and the statistics.
         self._windows: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._closed: Set[Tuple[str, bool]] = set()

@@ -31,8 +31,8 @@ class UnreadParts:
     """Parts of files that could not be understood, and are left out."""
 
     records: int = 0  #: Number of lines, or of parts of a file that is a single JSON object.
-    first: List[str] = field(default_factory=list)  #: ``file:line is left out: why`` of the first ones.
-    #: Files whose last line ends in the middle: the training was killed, or still runs.
+    first: List[str] = field(default_factory=list)  #: Messages ``file:line is left out: reason`` of the first parts.
+    #: Files whose last line is incomplete, because the training was killed or still runs.
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, reason: object) -> None:
@@ -45,7 +45,7 @@ class UnreadParts:
         """Return one line per problem for the user."""
         more = self.records - len(self.first)
         return [
-            *shorten_list([f'{path}: its last line ends in the middle and is left out' for path in self.cut_off]),
+            *shorten_list([f'{path}: the last line is incomplete and is left out' for path in self.cut_off]),
             *self.first,
             *([f'... and {quantity(more, "more record is", "more records are")} left out'] if more else []),
         ]
@@ -92,7 +92,7 @@ class LogLine:
 
     mode: str  #: ``'train'``, ``'val'`` or ``'test'``.
     iter: int  #: The iteration as on the console.
-    step: Optional[int] = None  #: For a validation: the iteration of the training.
+    step: Optional[int] = None  #: In a validation, the iteration of the training.
     total: int = 0
     skipped_pixels: int = 0
     remapped_pixels: int = 0

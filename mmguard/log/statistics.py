@@ -15,7 +15,7 @@ from mmguard.labels.tally import LABEL_GUARD, Record, Tally, add_counts, find_in
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
-#: Kinds of tallies, as samples name them.
+#: Kinds of tallies, which are the keys of a sample's record.
 KINDS = ('pixels', 'instances')
 #: Scalars, in the fixed order in which ranks add them up.
 SCALARS = (
@@ -58,16 +58,16 @@ class Stats:
     offending_iterations: int = 0  #: Iterations with skipped or remapped labels.
     files: int = 0  #: Label files seen; in a sum over ranks, a file counts once for each rank that saw it.
     offending_files: int = 0  #: Files with skipped or remapped labels.
-    #: Kind -> its sum. For a loop the sum includes the values, also those that only a loss saw.
+    #: Kind -> sum of its tallies. For a loop, the sum includes invalid values, even those that only a loss saw.
     kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
     losses: Dict[str, Tally] = field(default_factory=dict)  #: Guarded loss -> its counts.
-    empty_images: int = 0  #: Images without any instance, annotated so or emptied by a guard.
+    empty_images: int = 0  #: Images without any instance, in the annotations or because a guard removed all instances.
     #: Loss -> rank -> number of iterations in which the loss was missing on the rank and replaced by a zero.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     samples: int = 0  #: Images seen. This field and those below are kept only until the next report.
     offending_samples: int = 0  #: Images with skipped or remapped labels.
     offending: ByKind = field(default_factory=group_tallies)  #: Kind -> tallies of offending images, in batch order.
-    #: Images that a loss had to sanitize, because no guard in the pipeline did.
+    #: Kind -> tallies of images that only a loss sanitized, because no guard in the pipeline did.
     loss_samples: ByKind = field(default_factory=group_tallies)
 
     @classmethod

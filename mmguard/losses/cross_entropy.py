@@ -102,15 +102,15 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         ValueError, TypeError: An invalid argument; the message says how to correct it.
     """
 
-    #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
+    #: True to divide a mean by the sum of class weights (mmseg, PyTorch), false by the number of elements (mmdet).
     average_by_class_weight: bool
     #: True if the average includes class weights of ignored labels that are classes, unless ``avg_non_ignore`` is set.
     ignored_labels_weigh: bool = True
-    #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
+    #: True if ``num_classes`` is the background label in sigmoid mode (mmdet).
     background: bool
-    #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
+    #: True to drop the channel dimension of one-channel sigmoid scores (mmseg), false to expand the labels (mmdet).
     squeeze_one_channel: bool
-    #: mmseg's sigmoid mode accepts and ignores unknown keywords.
+    #: True if the sigmoid mode accepts and ignores unknown keywords (mmseg).
     sigmoid_takes_any_keyword: bool
 
     def __init__(

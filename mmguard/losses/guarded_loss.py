@@ -45,7 +45,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
     """
 
     scope: ClassVar[Optional[str]] = None
-    #: True if heads look into the config of a loss before they build it.
+    #: True if heads read the config of a loss before they build the loss.
     heads_read_config: ClassVar[bool] = False
 
     def __init__(

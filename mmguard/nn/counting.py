@@ -24,7 +24,7 @@ _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _unread: weakref.WeakSet[CountsLabels] = weakref.WeakSet()
 #: Lock for adding counts, because replicas of DataParallel run in threads.
 _replicas = threading.Lock()
-#: Name of a loss -> the counts of deleted losses, on the device: deleting a loss waits for nothing.
+#: Class name -> counts of deleted losses, kept on the device so that deleting a loss does not synchronize.
 _gone: Dict[str, torch.Tensor] = {}
 
 
@@ -202,7 +202,7 @@ class CountsLabels(AddsCounts):
         return None if valid is None else (seen, valid)
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return counts of seen, skipped, remapped elements since the last call: int64 (3,); ``None`` if none was seen."""
+        """Return counts (seen, skipped, remapped) since the last call: int64 (3,), or ``None`` if nothing was seen."""
         taken = self.take_valid()
         return None if taken is None else build_counts(*taken, self.on_invalid)
 

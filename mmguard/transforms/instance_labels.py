@@ -23,7 +23,7 @@ from mmguard.labels.tally import (
 )
 from mmguard.log.messages import warn_unreported
 
-#: A set, because comparing a dtype of numpy with one of torch is an error.
+#: A set, because ``==`` between a dtype of numpy and a dtype of torch raises an error.
 INT64 = {torch.int64, np.dtype(np.int64)}
 _INF = float('inf')
 
