@@ -48,10 +48,10 @@ INSTALL: Dict[str, Dict[str, str]] = {
 
 #: Frameworks whose configs can be named as ``'mmseg::NAME.py'``.
 FRAMEWORKS = ('mmengine', 'mmseg', 'mmdet', 'mmyolo', 'mmrotate', 'mmdet3d', 'mmpretrain')
-#: Frameworks that are guarded, by their scopes.
+#: Registry scopes of the guarded frameworks.
 GUARDED_FRAMEWORKS = ('mmseg', 'mmdet')
 
-#: Folder of the shipped configs inside the folder of a framework.
+#: Path of the shipped configs relative to the folder of a framework.
 SHIPPED = '/.mim/configs/'
 
 
@@ -104,7 +104,7 @@ def is_onedl(module: str) -> bool:
 
 
 def find_module_folder(module: str) -> Optional[Path]:
-    """Find the folder of a module without importing it; ``None`` if it is not installed."""
+    """Return the folder of a module without importing the module, or ``None`` if it is not installed."""
     try:
         spec = importlib.util.find_spec(module)
     except Exception:  # a broken path entry
@@ -127,7 +127,7 @@ def find_config_file(name: str) -> str:
     package, shipped, inner = name.partition('::')
     if not shipped:
         return name
-    if package not in FRAMEWORKS:  # to look for another package may import it
+    if package not in FRAMEWORKS:  # looking for another package may import it
         raise ModuleNotFoundError(f'{name}: {package} is not one of {", ".join(FRAMEWORKS)}', name=package)
     folder = find_module_folder(package)
     if folder is None:

@@ -1,4 +1,4 @@
-"""Checks that heads, data sets, ignored labels and guards of a config agree, for rules and for the start of a run."""
+"""Search for heads, data sets, ignored labels and guards of a config that disagree with each other."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from mmguard.config.recognition import find_bases
 from mmguard.labels.loss_selection import is_guarded_type
 from mmguard.labels.spaces import OPEN_VOCABULARY, STUFF, THINGS, Space, takes_labels
 
-#: Heads whose ``num_classes`` counts the classes of stuff maps, which the data set's class list does not have.
+#: Heads whose ``num_classes`` counts the classes of stuff maps. These classes are not in the data set's class list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
 class Count(NamedTuple):
-    """A number of classes that a config sets for a head; ``kind`` is ``'all'``, ``'things'`` or ``'stuff'``."""
+    """A class count that a head sets in a config; ``kind`` is ``'all'``, ``'things'`` or ``'stuff'`` classes."""
 
     path: str
     value: int
@@ -42,7 +42,7 @@ class Count(NamedTuple):
 
 
 def find_class_counts(config: ReadConfig) -> List[Count]:
-    """Return the ``num_classes`` (or ``num_things_classes``, ``num_stuff_classes``) that must match the data set."""
+    """Return all ``num_classes``, ``num_things_classes`` and ``num_stuff_classes`` that must match the data set."""
     found = []
     for head in find_heads(config):
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
@@ -55,7 +55,7 @@ def find_class_counts(config: ReadConfig) -> List[Count]:
 
 
 def count_classes(head: Optional[Part]) -> Optional[int]:
-    """Return the number of classes of a head, without background and "no object"; ``None`` if it does not set one."""
+    """Return the number of classes that a head sets, without background and "no object", or ``None`` if unset."""
     if head is None:
         return None
     things, stuff = head.config.get(THINGS), head.config.get(STUFF)
@@ -66,7 +66,7 @@ def count_classes(head: Optional[Part]) -> Optional[int]:
 
 
 def count_data_classes(dataset: Part) -> Dict[str, int]:
-    """Return the class counts of a data set: ``'all'``, plus ``'things'`` and ``'stuff'`` if known; {} if unknown."""
+    """Return {``'all'``: number of classes}, with ``'things'`` and ``'stuff'`` if known, or {} without a class list."""
     classes = get_class_names(dataset)
     if not classes:  # unknown, or taken from the file
         return {}
@@ -84,14 +84,14 @@ def count_data_classes(dataset: Part) -> Dict[str, int]:
 
 
 def read_part_of_classes(dataset: Part, key: str) -> Any:
-    """Return ``thing_classes`` or ``stuff_classes`` of the ``metainfo`` that names the classes, ``None`` if missing."""
+    """Return ``thing_classes`` or ``stuff_classes`` from the ``metainfo`` of a data set, or ``None`` if missing."""
     metainfo = dataset.config.get('metainfo')
     names = metainfo.get(key) if isinstance(metainfo, dict) else None
     return get_metainfo(dataset).get(key) if names is None and not says_classes(dataset) else names
 
 
 def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
-    """True if the thing classes do not all come first in a class list.
+    """Return True if a class list does not begin with all its thing classes.
 
     Example:
         >>> has_stuff_among_things(['car', 'sky', 'cat'], ['car', 'cat'])
@@ -102,7 +102,7 @@ def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
 
 
 def lists_untrained_classes(dataset: Part) -> bool:
-    """Return True if a validation or test data set may list untrained classes, as those of tracking benchmarks do."""
+    """Return True for a video data set for validation or testing, whose own class list may have untrained classes."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
 
@@ -112,20 +112,20 @@ def has_open_vocabulary(config: ReadConfig) -> bool:
 
 
 def find_training_datasets(config: ReadConfig) -> List[Part]:
-    """Return the training data sets; if a config has none, the validation and test data sets."""
+    """Return the training data sets, or the validation and test data sets if a config has no training data set."""
     found = [dataset for dataset in find_datasets(config) if not lists_untrained_classes(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
 
 
 def find_joined_lists(config: ReadConfig) -> List[Tuple[Part, List[str]]]:
-    """Return (data set, class names) of all training data sets if their class lists differ; else []."""
+    """Return (data set, class names) of each training data set if the class lists differ, or [] if they are equal."""
     train = [dataset for dataset in find_datasets(config) if dataset.split == 'train']
     found = [(dataset, names) for dataset in train for names in [get_class_names(dataset)] if names]
     return found if any(names != found[0][1] for _, names in found) else []
 
 
 def find_mismatched_counts(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """Yield (count of a head, expected number, data set) for each count that differs from the data set's."""
+    """Yield (class count of a head, expected number, data set) for each head that disagrees with a data set."""
     data = [(dataset, count_data_classes(dataset)) for dataset in find_training_datasets(config)]
     for count in find_class_counts(config):
         for dataset, numbers in data:
@@ -162,15 +162,15 @@ READING_ARGUMENTS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_ind
 class IgnoredLabel(NamedTuple):
     """An argument that sets the ignored label of a head, loss, metric or transform."""
 
-    path: str  #: Path of the argument, whether or not the config sets it.
-    value: int  #: The label.
-    role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (padded pixels get the label) or ``'reads'``.
-    written: bool  #: True if the config sets it; otherwise it is the default of the class.
+    path: str  #: Path of the argument, also if the config does not set it.
+    value: int  #: The ignored label.
+    role: str  #: ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pads with the label) or ``'reads'`` (excludes it).
+    written: bool  #: True if the config sets the argument, false if the label is the default of the class.
     part: Part  #: The part that has the argument.
 
 
 def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
-    """Return the arguments in an mmseg config that set an ignored label, heads first; [] for other frameworks."""
+    """Return the arguments in an mmseg config that set an ignored label, heads first, or [] for other frameworks."""
     if config.framework != 'mmseg':
         return []
     found: List[IgnoredLabel] = []
@@ -187,7 +187,7 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
         _add(found, hook, 'ignore_index', 'reads')
     for transform in find_transforms(config):
         if not transform.written:
-            continue  # a hook inserts it, with the label of the hook or of the head
+            continue  # a hook inserts this transform, with the label of the hook or of the head
         if transform.name in FILL_ARGUMENTS:
             _add(found, transform, FILL_ARGUMENTS[transform.name], 'fill')
         elif transform.name in READING_ARGUMENTS:
@@ -204,10 +204,10 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 
 
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
-    """Return the ignored label that all others must match; ``None`` if the decode head has none.
+    """Return the ignored label that all others must match, or ``None`` if the decode head has none.
 
-    The decode head's label leads, unless a guard, all losses, fill values and metrics use the same other label: the
-    guard sets all unlabeled pixels to its ``ignore_index`` before a head sees them.
+    This is the label of the decode head. If a guard and all losses, fill values and metrics share another label, it is
+    that of the guard, which sets unlabeled pixels to its ``ignore_index`` before a head sees them.
     """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     leading = next((place for place in places if place.part == first), None)
@@ -219,10 +219,10 @@ def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[Ign
 
 
 def find_disagreeing_labels(config: ReadConfig) -> Iterator[Tuple[IgnoredLabel, IgnoredLabel]]:
-    """Yield (argument, leading argument) for each ignored label that differs from :func:`find_leading`'s."""
+    """Yield (argument, leading argument) for each ignored label that differs from that of :func:`find_leading`."""
     places = find_ignored_labels(config)
     first = find_leading(config, places)
-    if first is not None:  # None: ignore_index=None, for masked binary cross entropy; a detector
+    if first is not None:  # None for ignore_index=None (masked binary cross entropy) and for detectors
         yield from ((place, first) for place in places if place.value != first.value)
 
 
@@ -239,7 +239,7 @@ GUARD_TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
 #: Pack transform -> the guard of the labels that it packs.
 _GUARD_BY_PACK = {'PackSegInputs': 'GuardSegLabels', 'PackDetInputs': 'GuardInstanceLabels'}
-#: Metrics that use the labels of the sample -> the guard for these labels. Other metrics read annotation files.
+#: Metric that uses the labels of samples -> the guard for these labels. Other metrics read annotation files.
 GUARD_BY_METRIC = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
@@ -249,7 +249,7 @@ def find_guards(pipeline: List[Part]) -> List[Part]:
 
 
 class UnguardedMetric(NamedTuple):
-    """A metric, the pipeline that loads its labels, and the guard that the pipeline lacks."""
+    """A metric, the pipeline that loads its labels, and the name of the guard that is missing in the pipeline."""
 
     metric: Part
     pipeline: List[Part]
@@ -293,7 +293,7 @@ def _is_wrapper_of(dataset: Optional[Part]) -> bool:
 
 
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield (guard, expected number, label spaces of the heads) for each guard whose ``num_classes`` fits no head."""
+    """Yield (guard, expected number, label spaces of the heads) if a guard's ``num_classes`` differs from all heads."""
     spaces = from_config(config)
     for guard in find_transforms(config):
         classes = guard.config.get('num_classes')
@@ -304,16 +304,16 @@ def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List
 
 
 class MisplacedGuard(NamedTuple):
-    """A guard that sees no labels: it comes before they are loaded, or is made for another task."""
+    """A guard that sees no labels, because it runs before they are loaded or guards another kind of label."""
 
     guard: Part  #: The guard.
     steps: List[Part]  #: The transforms of its pipeline, without nested ones.
-    pack: Optional[Part]  #: The Pack transform among them.
-    wanted: str  #: Name of the guard for the labels of this pipeline; empty if the guard only has to move.
+    pack: Optional[Part]  #: The Pack transform of the pipeline, or ``None`` without one.
+    wanted: str  #: Name of the guard for the labels of this pipeline; empty if the guard is right but comes too early.
 
 
 def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
-    """Yield the guards that see no labels: they come before the labels are loaded, or guard another kind of label."""
+    """Yield the guards that see no labels, because they run before labels are loaded or guard another kind."""
     for pipeline in find_pipelines(config):
         steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
         pack = next((step for step in steps if step.name.startswith('Pack')), None)
@@ -326,7 +326,7 @@ def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
 
 
 def _find_only_guard(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the name of the only guard that fits the labels of a pipeline; empty if unknown."""
+    """Return the name of the guard for the labels of a pipeline, or ``''`` if both guards fit or it is unknown."""
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
@@ -340,14 +340,14 @@ def _is_before_labels(steps: List[Part], guard: Part) -> bool:
 
 
 class ReplacedHooks(NamedTuple):
-    """``dropped``: hooks of the base configs that ``custom_hooks`` lacks; ``kept``: the hooks in ``custom_hooks``."""
+    """Hooks of the base configs that are missing in ``custom_hooks`` (``dropped``), and the hooks in it (``kept``)."""
 
     dropped: List[Dict[str, Any]]
     kept: List[Dict[str, Any]]
 
 
 def find_replaced_hooks(config: ReadConfig) -> Iterator[ReplacedHooks]:
-    """Yield the hooks of base configs that a ``custom_hooks`` with one of mmguard's hooks silently replaces."""
+    """Yield the hooks of base configs that are silently replaced by ``custom_hooks`` that add a hook of mmguard."""
     kept = _read_hooks(config)
     names = [get_type_name(hook['type']) for hook in kept]
     if set(names) & set(HOOKS):
@@ -364,11 +364,11 @@ def _read_hooks(config: ReadConfig) -> List[Dict[str, Any]]:
 def _read_base_hooks(file: str) -> List[Dict[str, Any]]:
     try:
         return _read_hooks(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
-    except Exception:  # it cannot be read on its own
+    except Exception:  # the base cannot be read separately
         return []
 
 
-#: Code -> the function that finds the faults that its rule reports.
+#: Code of a rule -> the function that finds the faults which the rule reports.
 FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
     'MG225': find_mismatched_guards,
     'MG251': find_misplaced_guards,
@@ -380,5 +380,5 @@ FACTS: Dict[str, Callable[[ReadConfig], Iterable[Any]]] = {
 
 
 def find_start_faults(config: ReadConfig) -> List[str]:
-    """Return the codes of the rules in :data:`FACTS` whose faults a config has."""
+    """Return the code of each rule in :data:`FACTS` that finds a fault in a config."""
     return [code for code, find in FACTS.items() if any(True for _ in find(config))]

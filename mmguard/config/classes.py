@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
 from mmguard.compat.stack import FRAMEWORKS, GUARDED_FRAMEWORKS
 
-#: Frameworks that are guarded, by their scopes.
+#: Registry scopes of the guarded frameworks.
 SCOPES = GUARDED_FRAMEWORKS
 #: Other frameworks of OpenMMLab. Guarded configs may use their backbones; their heads and data sets are not guarded.
 UNGUARDED_SCOPES = tuple(name for name in FRAMEWORKS if name not in ('mmengine', *SCOPES))
@@ -21,7 +21,7 @@ UNGUARDED_SCOPES = tuple(name for name in FRAMEWORKS if name not in ('mmengine',
 #: Names of the background class.
 BACKGROUND = ('background', '_background_', '__background__', 'bg')
 
-#: Argument without a default.
+#: Marker of an argument without a default.
 MISSING = inspect.Parameter.empty
 
 
@@ -34,7 +34,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def build_full_name(kind: Any) -> str:
-    """Return a name unchanged (``'mmdet.FocalLoss'``), a (lazy) class as ``'package.module.Class'``, else ``''``."""
+    """Return a name unchanged (``'mmdet.FocalLoss'``), ``'package.module.Class'`` for a (lazy) class, else ``''``."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -63,13 +63,13 @@ def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
 
 
 def get_scope(kind: Any, default: str) -> str:
-    """Return the prefix of a type's name before the first dot, ``'mmdet'``; without a dot, ``default``."""
+    """Return the part of a type's name before the first dot, e.g. ``'mmdet'``, or ``default`` without a dot."""
     package, dot, _ = build_full_name(kind).partition('.')
     return package if dot else default
 
 
 def find_first_scope(part: Any) -> str:
-    """Return the first framework prefix of any type in ``part``; ``''`` if no type has one."""
+    """Return the first framework prefix of any type in ``part``, or ``''`` if no type has one."""
     if isinstance(part, dict):
         scope = get_scope(part.get('type'), '')
         if scope in SCOPES:
@@ -81,7 +81,7 @@ def find_first_scope(part: Any) -> str:
 
 
 def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
-    """Return the class of a config's ``type``; ``None`` if it is not installed or not registered.
+    """Return the class of a config's ``type``, or ``None`` if it is not installed or not registered.
 
     ``kind`` is a name, a scoped name, a dotted path or a class; ``registry`` is ``'MODELS'``, ``'DATASETS'``,
     ``'TRANSFORMS'``, ``'METRICS'`` or ``'TASK_UTILS'``.
@@ -97,7 +97,7 @@ def find_class(kind: Any, registry: str, default_scope: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def find_registry(scope: str, name: str) -> Any:
-    """Return a registry of a framework; ``None`` if the framework is not installed or cannot be imported."""
+    """Return a registry of a framework, or ``None`` if the framework is not installed or cannot be imported."""
     try:
         with suppress_output():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
@@ -120,7 +120,7 @@ def _find_registered(scope: str, name: str, registry: str) -> Optional[type]:
     return cls if isinstance(cls, type) else None
 
 
-#: Modules of a framework that fill a registry.
+#: Registry -> module of a framework that fills it.
 _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
 
 
@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return the parameter of a constructor for an argument; False if it has none, True if that cannot be known."""
+    """Return the constructor parameter for an argument, False if it does not exist, True if that cannot be read."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:
@@ -162,7 +162,7 @@ def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Paramet
 
 
 def get_default(cls: Optional[type], argument: str) -> Any:
-    """Return the default of a constructor argument; ``MISSING`` if it does not exist or the argument is unknown."""
+    """Return the default of a constructor argument, or ``MISSING`` if the argument or its default does not exist."""
     found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 

@@ -29,7 +29,7 @@ _BRANCHES = 'MultiBranch'
 
 
 class Report(NamedTuple):
-    """Changed and unguarded pipelines as text, and the inserted guards."""
+    """Descriptions of the changed and of the unguarded pipelines, and the configs of the inserted guards."""
 
     changed: List[str]
     left: List[str]
@@ -39,7 +39,7 @@ class Report(NamedTuple):
 def guard_pipelines(
     tree: Dict[str, Any], spaces: LabelSpaces, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Report:
-    """Insert guards into every pipeline of a config, in place: of data sets, wrapped data sets, branches and hooks.
+    """Insert guards, in place, into all pipelines of a config: of data sets, wrappers, branches and hooks.
 
     ``options`` are the arguments ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
@@ -78,7 +78,7 @@ def _find_unknown_packs(loader: Any) -> Iterator[str]:
 
 
 def _get_first(step: Any) -> Any:
-    """Return a transform of a pipeline; for a list of alternatives (TestTimeAug), the first."""
+    """Return a step of a pipeline, or its first alternative if the step is a list (in TestTimeAug)."""
     return step[0] if isinstance(step, (list, tuple)) and step else step
 
 
@@ -88,7 +88,7 @@ def _get_name(step: Any) -> str:
 
 
 def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
-    """Yield the lists of transforms that contain a Pack transform, with their paths."""
+    """Yield (path, list of transforms) for each list that contains a Pack transform."""
     if isinstance(node, dict):
         for key, value in node.items():
             if _get_name(node) == _AUGMENTED and key == 'transforms':
@@ -150,7 +150,7 @@ def _build_guards(
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if a pipeline packs label maps, or loads nothing: a wrapped data set may then load label maps."""
+    """Return True if a pipeline packs label maps, or loads no labels, because the wrapped data set may load maps."""
     if _get_name(pack) != _INSTANCE_PACK:
         return _get_name(pack) == 'PackSegInputs'
     loaders = [_get_first(step) for step in steps if 'Annotations' in _get_name(step)]
@@ -165,7 +165,7 @@ def _build_type(pack: Dict[str, Any], name: str) -> Any:
 
 
 def build_lazy_type(module: str, name: str) -> Any:
-    """Return a class as a LazyObject, as new-style configs hold classes."""
+    """Return a class as a LazyObject, the form of classes in new-style configs."""
     from mmengine.config.lazy import LazyObject
 
     return LazyObject(module, name)
@@ -206,7 +206,7 @@ def _describe_guard(guard: Dict[str, Any]) -> str:
 
 #: Assigners that always exclude ignored regions; they have no ``ignore_iof_thr``.
 ALWAYS = ('CenterRegionAssigner',)
-#: An anchor or proposal with a larger share of its area inside an ignored region is excluded.
+#: Anchors and proposals with a larger fraction of their area inside an ignored region are excluded.
 IGNORE_IOF_THR = 0.5
 
 
@@ -236,13 +236,13 @@ def on_invalid(tree: Dict[str, Any]) -> str:
 
 
 def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
-    """True if all assigners support ignored regions but none has them enabled, so crowds are trained as background."""
+    """Return True if all assigners support ignored regions, but none enables them: crowds train as background."""
     found = _find_assigners(tree)
     return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Enable ``ignore_iof_thr`` in every assigner, in place, if all have it disabled and a guard removes crowds."""
+    """Enable ``ignore_iof_thr``, in place, if all assigners disable it and a guard removes crowds; return changes."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():

@@ -51,7 +51,7 @@ GUARDED_LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
 
 def is_guarded(loss: Part) -> bool:
-    """True if a loss is a guarded loss or is wrapped in one."""
+    """Return True if a loss is a guarded loss or is wrapped in a guarded loss."""
     return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
@@ -71,13 +71,13 @@ def add_reporting(config: ReadConfig) -> Changes:
 
 
 def find_custom_imports(config: ReadConfig) -> List[str]:
-    """Return the modules in ``custom_imports``."""
+    """Return the names of the modules in ``custom_imports``."""
     names = config.part('custom_imports').get('imports') or []
     return [names] if isinstance(names, str) else list(names)
 
 
 def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """Return GuardedX for a stock loss X, and ``GuardedLoss`` around any other loss.
+    """Return the config of GuardedX for a stock loss X, and of ``GuardedLoss`` around any other loss.
 
     Example:
         >>> guard_loss({'type': 'CrossEntropyLoss', 'use_sigmoid': True}, 'mmdet')
@@ -99,7 +99,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def list_guarded_losses(scope: str) -> List[str]:
-    """Return the names of the guarded losses in a scope; without mmengine, only those common to all scopes."""
+    """Return the names of the guarded losses in a scope, or without mmengine the two that every scope has."""
     if scope not in SCOPES or find_spec('mmengine') is None:
         return list(GUARDED_LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
@@ -113,14 +113,14 @@ def build_guarded_type(kind: str, name: str, framework: str) -> str:
     return f'{package}.{name}' if dot else name
 
 
-#: A name that contains Guard, or these letters in another order (not Grad).
+#: Pattern of names that contain Guard or a misspelling of it, but not Grad.
 _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def find_own_parts(config: ReadConfig) -> List[Part]:
     """Return mmguard's transforms, losses and hooks in a config, and unknown types with similar names.
 
-    The list is empty without mmengine, whose registries know the types.
+    The list is empty without mmengine, because its registries are needed to look up the types.
     """
     if find_spec('mmengine') is None:
         return []
@@ -143,7 +143,7 @@ def find_own_parts(config: ReadConfig) -> List[Part]:
 
 
 def find_similar_name(part: Part) -> str:
-    """Return the class name of mmguard that is most similar to the type of a part; ``''`` if none is similar."""
+    """Return the class name of mmguard that is most similar to the type of a part, or ``''`` if none is similar."""
     known = {'TRANSFORMS': GUARD_TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
@@ -156,11 +156,11 @@ def find_similar_name(part: Part) -> str:
 
 
 def build_error(part: Part) -> str:
-    """Build a part of mmguard as the run would; return the error message, ``''`` if it succeeds."""
+    """Build a part of mmguard as a run does, and return the error message, or ``''`` if building succeeds."""
     config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a user's head may change the arguments first
-    if head is not None and head.is_a('DETRHead'):  # it builds a single list of weights from these
+    if head is not None and head.is_a('DETRHead'):  # DETRHead itself combines these weights into one list
         config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
     registry = find_registry(part.scope or 'mmengine', part.registry) or find_registry('mmengine', part.registry)
     try:
@@ -181,10 +181,10 @@ class GuardedTree(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
-    """Return a guarded copy of a config: imports, hook, losses, assigners, pipelines. Existing guards are kept.
+    """Return a copy of a config with mmguard's import, hook and guards added. Existing guards are kept.
 
     Raises:
-        TypeError: A value has a type that its key does not take.
+        TypeError: A value has the wrong type for its key.
     """
     tree = copy.deepcopy(tree)
     changed: List[str] = []
@@ -209,7 +209,7 @@ def guard_tree(tree: Dict[str, Any]) -> GuardedTree:
 
 
 class RunGuards(NamedTuple):
-    """Guards that ``guard=True`` of a hook puts into a config."""
+    """Guards that a hook with ``guard=True`` adds to a config."""
 
     place: str  #: Path of the hook.
     options: Dict[str, Any]  #: Arguments that the hook passes on to the guards.
@@ -221,7 +221,7 @@ class RunGuards(NamedTuple):
 
 
 def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
-    """Return what a hook with ``guard=True`` will guard when a config is run; ``None`` without such a hook."""
+    """Return the guards that a hook with ``guard=True`` adds when a config is run, or ``None`` if it adds none."""
     hook = find_guarding_hook(config)
     if hook is None or config.describe_unguarded():
         return None
@@ -249,7 +249,7 @@ def _describe_disagreements(spaces: LabelSpaces) -> Iterator[str]:
 
 
 def has_lazy_types(tree: Dict[str, Any]) -> bool:
-    """Return True if types are classes, as in new-style configs."""
+    """Return True if the ``type`` of the model is a class, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
     return type_ is not None and not is_type_name(type_)
 
@@ -282,7 +282,7 @@ def _guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def _find_refusal(config: Dict[str, Any], scope: str) -> str:
-    """Return the reason why a wrapped loss cannot be built; empty if it can."""
+    """Build a wrapped loss as a test, and return the error message, or ``''`` if building succeeds."""
     importlib.import_module('mmguard').register()
     try:
         with find_registry('mmengine', 'MODELS').switch_scope_and_registry(scope or None) as registry:
@@ -354,7 +354,7 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 class GuardedLosses(NamedTuple):
-    """Configs of guarded losses by the path of the loss; descriptions of the changed and the unchanged losses."""
+    """Configs of guarded losses by path, and lines that describe the changed and the unguarded losses."""
 
     configs: Dict[Path, Dict[str, Any]]
     changed: List[str]
@@ -364,9 +364,9 @@ class GuardedLosses(NamedTuple):
 def guard_losses(
     tree: Dict[str, Any], options: Mapping[str, Any] = MappingProxyType({}), builds: bool = True
 ) -> GuardedLosses:
-    """Return the configs of the guarded losses of a config, which is not modified; ``options`` has ``on_invalid``.
+    """Return the configs of the guarded losses of a config, with ``on_invalid`` of ``options``; modify nothing.
 
-    With ``builds``, each guarded loss except cross entropy is built as a test, and left out if that fails.
+    If ``builds`` is true, each guarded loss except cross entropy is built as a test, and left out if building fails.
     """
     guarded = GuardedLosses({}, [], [])
     on_invalid = {key: value for key, value in options.items() if key == 'on_invalid' and value in ('clip', 'raise')}

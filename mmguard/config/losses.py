@@ -1,4 +1,4 @@
-"""Losses of a config: their class weights, softmax over one channel, and ignored labels."""
+"""Checks of the losses of a config: class weights, softmax over one channel, and ignored labels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mmguard.text import quantity
 
 #: Heads whose loss_cls has an extra weight for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
-#: Default weight of "no object" in these heads.
+#: Default weight of "no object" in QUERY_HEADS.
 NO_OBJECT = 0.1
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return how many class weights a loss needs (``None`` if unknown), and what an extra weight is for, or ''."""
+    """Return the number of class weights that a loss needs, or ``None``, and a note on the extra weight, or ''."""
     head = loss.owner
     classes = count_classes(head)
     if head is None or classes is None:
@@ -41,7 +41,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return ``expected`` weights, and True if the given weights determine them, because all classes have the same.
+    """Return ``expected`` weights, and True if none is guessed because all given classes have the same weight.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
@@ -58,7 +58,7 @@ def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List
 
 
 def format_weights(weights: Sequence[Any]) -> str:
-    """Format weights as code: ``[1.0] * 80 + [0.1]``."""
+    """Format weights as Python code, e.g. ``[1.0] * 80 + [0.1]``."""
     first, *rest = weights
     if all(weight == first for weight in rest):
         return f'[{first}] * {len(weights)}'
@@ -71,7 +71,7 @@ SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
 
 
 def get_output_channels(head: Part) -> int:
-    """Return the output channels of a segmentation head; 0 if it does not set them."""
+    """Return the output channels of a segmentation head, or 0 if it does not set them."""
     channels = head.config.get('out_channels') or head.config.get('num_classes')
     return channels if isinstance(channels, int) else 0
 
@@ -108,8 +108,8 @@ SIDE_ADAPTER = ('SideAdapterCLIPHead',)
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
-    These are CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
-    that passes no ``avg_factor``, as all of mmseg's decode heads do. The guarded loss does no such look-up.
+    These are CrossEntropyLoss with ``reduction='mean'`` in a head that passes no ``avg_factor``, as all decode heads of
+    mmseg do; ``avg_non_ignore`` does not matter, as the look-up comes first. The guarded loss does no such look-up.
     """
     return [
         loss
@@ -136,6 +136,6 @@ def is_sigmoid_of_maps(loss: Part) -> bool:
 
 
 def find_ignore_index(loss: Part) -> Optional[int]:
-    """Return the ignored label that a head passes to its loss; ``None`` without a head."""
+    """Return the ignored label that a head passes to its loss, or ``None`` if the loss has no head."""
     value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
     return value if isinstance(value, int) else None

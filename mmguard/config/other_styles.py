@@ -1,4 +1,4 @@
-"""Configs of MMDetection 2.x and MMSegmentation 0.x, and YAML configs of RT-DETR, read without running code.
+"""Translation of configs of MMDetection 2.x and MMSegmentation 0.x, and a reader of RT-DETR's YAML configs.
 
 Old data set settings are translated to the keys of later versions. From the YAML configs of RT-DETR, D-FINE and DEIM,
 only the label settings are read.
@@ -19,12 +19,12 @@ from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import read_regular
 from mmguard.labels.numbering import COCO_IDS
 
-#: Settings of mmseg's data sets that have kept their names.
+#: Settings of mmseg's data sets that have the same names in mmseg 0.x and 1.x.
 _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'pipeline', 'test_mode')
 
 
 def add_loaders(config: ReadConfig) -> ReadConfig:
-    """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc.; keep a current one unchanged.
+    """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc. Return other configs unchanged.
 
     The result names the same files and classes, so that readers of data sets need to support only the current style. It
     is neither written nor shown.
@@ -69,7 +69,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Return the type of a data set if its class is installed, else the class that reads this kind of file."""
+    """Return the type of a data set if its class is installed, else the stock class that reads such files."""
     kind = old.get('type')
     # A class that is not installed can only be replaced if there is an annotation file to read.
     if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
@@ -104,14 +104,14 @@ def _translate_maps(old: Dict[str, Any]) -> Dict[str, Any]:
     loaders = [one for one in steps if get_type_name(one.get('type')) == 'LoadAnnotations']
     if not loaders:  # the evaluation loaded the labels outside of the pipeline
         new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
-    # In training only the reduce_zero_label of the loader counted, in the evaluation only the data set's.
+    # mmseg 0.x used reduce_zero_label of the loader in training, and that of the data set in the evaluation.
     usual = False if loaders else get_default(find_class(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
     new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
     return _add_classes(new, old)
 
 
 def _add_classes(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
-    """Add the old config's classes, if it has any."""
+    """Add the classes and the palette of the old config as ``metainfo``, if it sets any."""
     said = {key: old[key] for key in ('classes', 'palette') if old.get(key) is not None}
     return {**new, 'metainfo': said} if said else new
 
@@ -128,7 +128,7 @@ COCO_COUNTS = (80, 90, 91)
 class DetrYaml(NamedTuple):
     """A config with its includes: number of model outputs, and annotation file and image folder per split.
 
-    ``remaps``: a label is the position of the category id in COCO's list (``remap_mscoco_category``, off by default).
+    If ``remaps`` is true, a label is the position of the category id in COCO's list (``remap_mscoco_category``).
     """
 
     num_classes: Optional[int]
@@ -148,21 +148,21 @@ def is_detr_yaml(path: str) -> bool:
 
 
 def is_remapped(data: Mapping[str, Any]) -> bool:
-    """Return True if ``remap_mscoco_category`` is set although ``num_classes`` is not COCO's."""
+    """Return True if ``remap_mscoco_category`` is set, but ``num_classes`` is not a class count of COCO."""
     number = data.get('num_classes')
     return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in COCO_COUNTS
 
 
 def fits_coco_ids(path: str) -> bool:
-    """Return True if all annotation files of a config are readable and COCO's list of ids gives them valid labels.
+    """Return True if all annotation files of a config are readable, and have valid labels with COCO's list of ids.
 
-    Some data sets fit by chance, and `scan` finds no fault: a few classes numbered from 1 get the labels 0..N-1.
+    A few classes numbered from 1 fit by chance: they get the labels 0..N-1, so `scan` finds no fault.
     """
     try:
         said = read_detr_yaml(path)
         return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
     except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
-        return False  # nothing is known about the other files
+        return False  # a file is unreadable, so its labels are unknown
 
 
 def _fits(path: str, num_classes: int) -> bool:
@@ -180,7 +180,7 @@ def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
     """
     here = os.path.realpath(path)
     if here in around or len(around) >= _DEEPEST:
-        raise CannotRun(f'{path} includes itself, or is included too deeply')
+        raise CannotRun(f'{path} includes itself, or is nested more than {_DEEPEST} includes deep')
     data = _read_data(path)
     names = data.pop('__include__', None) or []
     joined: Dict[str, Any] = {}
@@ -229,7 +229,7 @@ def _merge_into(base: Dict[str, Any], overrides: Mapping[str, Any]) -> Dict[str,
 
 
 def _resolve_path(name: Any, path: str) -> str:
-    """Return a path relative to the working directory, as training does, else relative to the config."""
+    """Resolve a path relative to the working directory, as training does; if it does not exist, to the config."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)
     return beside if not os.path.exists(name) and os.path.exists(beside) else name

@@ -1,4 +1,4 @@
-"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and which labels are valid."""
+"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and the valid labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOOK = 'LabelGuardHook'
 PASSED_ON = ('label_map', 'on_invalid', 'ignore_index')
 #: Maximum size in bytes of a file of class names.
 _LARGEST_LIST = 8 << 20
-#: Keys of a data loader's config, by split.
+#: Split -> key of its data loader in a config.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
 
@@ -35,13 +35,13 @@ LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 class Part:
     """A dict in the config that has a ``type``."""
 
-    path: str  #: Its path, ``model.decode_head.loss_decode[0]``.
+    path: str  #: Path of the dict in the config, e.g. ``model.decode_head.loss_decode[0]``.
     config: Dict[str, Any]  #: The dict.
-    scope: str  #: Framework that its type belongs to.
-    registry: str = 'MODELS'  #: Registry that knows its class.
-    owner: Optional[Part] = None  #: Of a loss, the head around it; of a wrapped data set, the wrapper.
-    split: str = ''  #: Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
-    #: False if ``guard=True`` of a hook inserts this part; the path of a transform is then the hook's.
+    scope: str  #: Framework of its type, e.g. ``'mmseg'``.
+    registry: str = 'MODELS'  #: Registry of its class.
+    owner: Optional[Part] = None  #: Head around a loss, wrapper of a data set, or data set of a transform.
+    split: str = ''  #: ``'train'``, ``'val'`` or ``'test'`` for data sets, transforms and metrics.
+    #: False if a hook with ``guard=True`` inserts this part. ``path`` of an inserted transform is that of the hook.
     written: bool = True
 
     @property
@@ -51,28 +51,28 @@ class Part:
 
     @property
     def is_old(self) -> bool:
-        """True for a data set in the style of MMDetection 2.x or MMSegmentation 0.x, with ``classes``."""
+        """True for a data set in the ``data`` dict of MMDetection 2.x or MMSegmentation 0.x."""
         return self.registry == 'DATASETS' and self.path.startswith('data.')
 
     @property
     def key(self) -> str:
-        """Last key of the path: ``'loss_decode'``."""
+        """Last key of the path without its index, e.g. ``'loss_decode'``."""
         return self.path.rsplit('.', 1)[-1].split('[')[0]
 
     @property
     def cls(self) -> Optional[type]:
-        """Class; ``None`` if unknown."""
+        """Class of the ``type``, or ``None`` if it cannot be found."""
         return find_class(self.config.get('type'), self.registry, self.scope)
 
     def place(self, key: str) -> str:
-        """Return the path of an argument: ``model.decode_head.num_classes``."""
+        """Return the path of an argument, e.g. ``model.decode_head.num_classes``."""
         return f'{self.path}.{key}'
 
     def says(self, key: str) -> bool:
         return key in self.config
 
     def get(self, key: str, fallback: Any = None) -> Any:
-        """Return an argument: the written value, else the class's default, else ``fallback``."""
+        """Return an argument from the config, else its default in the class, else ``fallback``."""
         if key in self.config:
             return self.config[key]
         default = get_default(self.cls, key)
@@ -87,7 +87,7 @@ class Part:
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], parts: List[Part]) -> None:
     """Add every dict of the model that has a type; ``owner`` is the nearest enclosing head."""
-    # A growing list, and no paths for scalars: about a hundred rules request all parts.
+    # Fast, because about a hundred rules request all parts: one shared list, and no paths of scalars.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
         if 'type' in value:
@@ -114,7 +114,7 @@ def _is_head(part: Part) -> bool:
 
 
 def find_heads(config: ReadConfig) -> List[Part]:
-    """Return all heads of the model, including nested and listed ones."""
+    """Return all heads of the model, including nested heads and heads in lists."""
     return [part for part in find_model_parts(config) if _is_head(part)]
 
 
@@ -126,7 +126,7 @@ def find_losses(config: ReadConfig) -> List[Part]:
 
 
 def unwrap_stock_loss(loss: Part) -> Part:
-    """Return loss X for a GuardedX; return GuardedLoss, GuardedCrossEntropyLoss and all other losses unchanged."""
+    """Return the stock loss X for GuardedX, but GuardedLoss, GuardedCrossEntropyLoss and other losses unchanged."""
     kind = build_full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss
@@ -151,7 +151,7 @@ def find_assigners(config: ReadConfig) -> List[Part]:
 
 
 def find_datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
-    """Return the innermost data sets of all splits, or with ``wrappers`` the data sets that wrap others."""
+    """Return the innermost data sets of all splits, or the data sets that wrap others if ``wrappers`` is true."""
     found: List[Part] = []
     for split, loader in LOADERS.items():
         value = config.data.get(loader)
@@ -180,7 +180,7 @@ def _unwrap(value: Any, path: str, scope: str, split: str, owner: Optional[Part]
 
 
 def get_class_names(dataset: Part) -> Optional[List[str]]:
-    """Return a data set's class names: from its ``metainfo``, else from its class; ``None`` if neither has any."""
+    """Return a data set's class names from its ``metainfo``, else from its class, or ``None`` if neither has any."""
     classes = _read_classes(dataset)
     if isinstance(classes, str):
         classes = _read_lines(classes)
@@ -192,7 +192,7 @@ def get_class_names(dataset: Part) -> Optional[List[str]]:
 
 
 def get_class_string(dataset: Part) -> str:
-    """Return the string that a data set has in place of a class list; empty if it has none."""
+    """Return the string that a data set has in place of a class list, or ``''`` if it has no such string."""
     classes = _read_classes(dataset)
     classes = get_metainfo(dataset).get('classes') if classes is None else classes
     return classes if isinstance(classes, str) else ''
@@ -204,9 +204,9 @@ def get_metainfo(dataset: Part) -> Dict[str, Any]:
 
 
 def get_palette(dataset: Part) -> List[Tuple[int, int, int]]:
-    """Return the colors of a data set's classes in order: from its ``metainfo``, else from its class.
+    """Return the colors of a data set's classes in order, from its ``metainfo``, else from its class.
 
-    Empty if neither has any, or if the data set's class names differ from those of its class.
+    The list is empty if neither has colors, or if the class names in the config differ from those of the class.
     """
     metainfo = dataset.config.get('metainfo')
     said = metainfo.get('palette') if isinstance(metainfo, dict) else None
@@ -215,7 +215,7 @@ def get_palette(dataset: Part) -> List[Tuple[int, int, int]]:
         said = own.get('palette')
     try:
         return [(int(red), int(green), int(blue)) for red, green, blue in said or ()]
-    except (TypeError, ValueError):  # 'random', as mmdet has it
+    except (TypeError, ValueError):  # e.g. palette='random' in mmdet
         return []
 
 
@@ -232,14 +232,14 @@ def _read_classes(dataset: Part) -> Any:
 
 
 def get_classes_path(dataset: Part) -> str:
-    """Return the path of a data set's classes in the config, or in its class."""
+    """Return where a data set's classes are set: a path in the config, or the ``METAINFO`` of its class."""
     if says_classes(dataset):
         return dataset.place('classes' if dataset.is_old else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 
 def _read_lines(file: str) -> Optional[List[str]]:
-    # mmengine reads a string as the name of a file of class names if that exists, else literally.
+    # If a string is the name of an existing file, mmengine reads the class names from this file.
     try:
         return read_regular(file, _LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):
@@ -260,7 +260,7 @@ def find_pipelines(config: ReadConfig) -> List[List[Part]]:
 
 
 def _walk_steps(node: Any, path: Path, guards: Optional[RunGuards]) -> Iterator[Tuple[str, Dict[str, Any], bool]]:
-    """Yield (path, transform, True) for each transform of a pipeline; False for a transform that a hook inserts."""
+    """Yield (path, transform, is_written) per transform of a pipeline; ``is_written`` is false if a hook inserts it."""
     if isinstance(node, dict):
         if guards is not None and id(node) in guards.inserted:
             yield guards.place, node, False
@@ -302,18 +302,18 @@ def find_hooks(config: ReadConfig) -> List[Part]:
 
 
 def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
-    """Return the LabelGuardHooks in the order of a run; a run uses only the first."""
+    """Return the LabelGuardHooks in the order in which a run registers them. Only the first one is used."""
     found = [hook for hook in find_hooks(config) if hook.name == HOOK]
     return sorted(found, key=lambda hook: not hook.path.startswith('default_hooks'))
 
 
 def find_guarding_hook(config: ReadConfig) -> Optional[Part]:
-    """Return the hook that guards the run with ``guard=True``; ``None`` without one."""
+    """Return the LabelGuardHook that a run uses if it has ``guard=True``, else ``None``."""
     return next((hook for hook in find_label_guard_hooks(config)[:1] if hook.config.get('guard') is True), None)
 
 
 def get_passed_on(hook: Optional[Part]) -> Dict[str, Any]:
-    """Return ``label_map``, ``on_invalid`` and ``ignore_index`` of a hook, which it passes on to its guards."""
+    """Return the arguments that a hook passes on to its guards (see ``PASSED_ON``), or {} without a hook."""
     return {name: hook.config[name] for name in PASSED_ON if name in hook.config} if hook is not None else {}
 
 
@@ -322,7 +322,7 @@ def find_preprocessors(config: ReadConfig) -> List[Part]:
     return [part for part in find_model_parts(config) if part.key == 'data_preprocessor']
 
 
-#: Transform -> the labels that it guards.
+#: Guard transform -> kind of the labels that it guards.
 GUARD_KINDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances'}
 
 
@@ -345,7 +345,7 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     for transform in find_transforms(config):
         kind = GUARD_KINDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
-            of_heads = None if transform.written else spaces.get(kind)  # a hook takes the number of the heads
+            of_heads = None if transform.written else spaces.get(kind)  # a hook copies num_classes of the heads
             place = transform.place('num_classes') if of_heads is None else of_heads.place
             guards.setdefault(kind, _read_guard(kind, transform.config, place))
     return spaces.override(LabelSpaces(**guards))

@@ -1,4 +1,4 @@
-"""Loading and reading of configs: Python that is not a config is refused before it runs; YAML and JSON never run."""
+"""Loading of configs: a Python file that is not a config is refused before it runs; YAML and JSON never run."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReadConfig:
-    """A config as plain dicts, lists and strings; ``written`` is the config with its values of a wrong type."""
+    """A config as plain dicts, lists and strings; ``written`` still contains the values of the wrong type."""
 
     #: The config; classes of the new style are dotted strings. Values of a wrong type are removed, and listed in
     #: ``wrong_types``.
     data: Dict[str, Any]
-    file: str = '<config>'  #: Its file.
-    notes: List[str] = field(default_factory=list)  #: What could not be checked, and why.
+    file: str = '<config>'  #: Path of the config file.
+    notes: List[str] = field(default_factory=list)  #: Messages that say which parts were not checked, and why.
     shows_guards: bool = True  #: False to leave out the guards that ``guard=True`` inserts, as at the start of a run.
     written: Dict[str, Any] = field(init=False, repr=False)
     wrong_types: List[WrongTypeValue] = field(init=False, repr=False)
@@ -51,7 +51,7 @@ class ReadConfig:
 
     @cached_property
     def run_guards(self) -> Optional[RunGuards]:
-        """The parts that ``guard=True`` of a LabelGuardHook puts into this config; ``None`` without one."""
+        """Guards that a LabelGuardHook with ``guard=True`` adds to this config, or ``None`` without such a hook."""
         hooks = self.data.get('custom_hooks') or ()
         has_hook = any(isinstance(hook, dict) and hook.get('guard') is True for hook in hooks)
         if not self.shows_guards or not has_hook:
@@ -67,7 +67,7 @@ class ReadConfig:
 
     @property
     def scope(self) -> str:
-        """``default_scope``, else the first framework prefix of a type, ``'mmdet'``; ``''`` if unknown."""
+        """``default_scope``, else the first framework prefix of a type, e.g. ``'mmdet'``, or ``''`` if unknown."""
         scope = self.data.get('default_scope')
         if isinstance(scope, str):
             return scope
@@ -87,13 +87,13 @@ class ReadConfig:
         return self.scope if self.scope in SCOPES else ''
 
     def describe_unguarded(self) -> str:
-        """Explain that the config belongs to a framework that mmguard does not guard; empty if it guards it."""
+        """Return a message if the config belongs to a framework that mmguard does not guard, else ``''``."""
         scopes = (self.scope, get_scope(self.part('model').get('type'), ''))
         found = next((scope for scope in scopes if scope in UNGUARDED_SCOPES), '')
         return found and f'a config of {found}: mmguard checks and guards only configs of {" and ".join(SCOPES)}'
 
     def describe_unknown_framework(self) -> List[str]:
-        """Explain that ``default_scope`` is not a known framework, so that its parts are not checked; else []."""
+        """Return [message] if ``default_scope`` is an unknown framework, whose parts are not checked, else []."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in FRAMEWORKS:
             return []
@@ -112,7 +112,7 @@ class ReadConfig:
         )
 
     def part(self, name: str) -> Dict[str, Any]:
-        """Return a top-level dict of the config; empty if missing."""
+        """Return a top-level dict of the config, or {} if it is missing."""
         found = self.data.get(name)
         return found if isinstance(found, dict) else {}
 
@@ -125,14 +125,14 @@ def read_config(file: str, run_code: bool = False) -> ReadConfig:
 
     Raises:
         CannotRun: The config cannot be read.
-        Exception: An error of the import of mmengine.
+        Exception: Importing mmengine failed.
     """
     config = load_config(file, import_custom_modules=False, run_code=run_code)
     return from_mmengine(config, file, run_code or not is_data(file))
 
 
 def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = True) -> ReadConfig:
-    """Convert a loaded mmengine ``Config`` to a :class:`ReadConfig`; with ``run_code``, import its custom imports."""
+    """Convert mmengine's ``Config`` to a :class:`ReadConfig`; import its ``custom_imports`` if ``run_code`` is true."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
     custom = read.data.get('custom_imports')
     if run_code:
@@ -161,14 +161,14 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     Raises:
         CannotRun: The config cannot be loaded, or belongs to a framework that mmguard does not guard. A file that is
             not a config was not run.
-        Exception: An error of the import of mmengine.
+        Exception: Importing mmengine failed.
     """
     from mmengine.config import Config
 
     is_code = run_code or not is_data(file)
     try:
         path = find_config_file(file)
-        if os.path.exists(path):  # mmengine's message names what is missing
+        if os.path.exists(path):  # otherwise mmengine raises an error that names the missing file
             check_regular(path)
         check_bases(path)
         with warnings.catch_warnings(), _read_as_plain_data():
@@ -197,7 +197,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
 
 def _explain_new_style(error: Exception) -> str:
-    """Explain mmengine's bare RuntimeError for new-style configs."""
+    """Explain mmengine's RuntimeError without a message for new-style configs; return '' for any other error."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
@@ -225,8 +225,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. The check is on
-    the text that mmengine parses, after it has filled in templates, not on the file.
+    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. The text is
+    checked after mmengine has filled in its templates.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
@@ -256,11 +256,11 @@ def _read_as_plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes outside of the frameworks: looking up a type imports its module."""
+    """Raise :class:`CannotRun` for types and scopes of other packages, because looking up a type imports its module."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
-            is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles it
+            is_pickle = str(key).endswith('_file') and str(value).endswith(('.pkl', '.pickle'))  # mmengine unpickles
             if is_pickle or (isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value)):
                 raise CannotRun(
                     f'{visible_name(where, 200)} is {shorten(value)}, which may run code from outside the frameworks. '
@@ -287,7 +287,7 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
     'type': _is_type,
     'default_scope': _is_framework,
     '_scope_': _is_framework,
-    'decode_backend': lambda value: value != 'pickle',  # of mmseg's LoadBiomedicalAnnotation: label files are run
+    'decode_backend': lambda value: value != 'pickle',  # mmseg's LoadBiomedicalAnnotation would unpickle label files
 }
 
 
@@ -302,10 +302,10 @@ def import_scope(config: Any) -> None:
 
 
 class ProjectFinder(MetaPathFinder):
-    """Last finder in ``sys.meta_path``: of top-level modules in ``folders``, while ``custom_imports`` are imported.
+    """Finder of top-level modules in ``folders``, added to ``sys.meta_path`` while ``custom_imports`` are imported.
 
-    It finds modules for :func:`import_modules` and for modules that it found before, but not for any other importer: a
-    framework that tries an optional import finds nothing here.
+    The finder serves only :func:`import_modules` and modules that it found before, so that a framework that tries an
+    optional import does not get a module of the project.
     """
 
     def __init__(self) -> None:
@@ -328,10 +328,10 @@ FINDER = ProjectFinder()
 
 
 def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool = False) -> Dict[str, Exception]:
-    """Import the modules that ``custom_imports`` names; return those that fail, with their exceptions.
+    """Import the modules named in ``custom_imports``, and return {module: exception} for those that fail.
 
     Modules are searched next to the config ``file``, in its project and in the working directory; without ``file``, in
-    the folders of the last call. ``strict`` raises the first failure that ``allow_failed_imports`` does not allow.
+    the folders of the last call. If ``strict`` is true, a failure is raised unless ``allow_failed_imports`` allows it.
     """
     if file is not None:
         FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file))), os.getcwd()]
@@ -355,7 +355,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
 
 
 def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the project root, which has one of ``marks``; without, only the folder."""
+    """Return a folder and its parents up to the project root (which has one of ``marks``), or [folder] without one."""
     folders = [folder, *map(str, Path(folder).parents)]
     roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
     return folders[: next(roots, 0) + 1]

@@ -20,7 +20,7 @@ _UNKNOWN = object()
 _MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
 #: Maximum size of a config.
 _LARGEST = 8 << 20
-#: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
+#: Top-level keys of configs whose values have a ``type``; ``optimizer`` is one in configs for mmcv 1.x.
 _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
 _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
@@ -39,7 +39,7 @@ _BY_IMPORT = {
     'yolox': 'an experiment of YOLOX: pass the COCO JSON of its data set with --framework yolox',
     'ultralytics': 'a script of ultralytics: pass the data.yaml that it trains on',
 }
-#: Keys of YAML and JSON -> kind of file, and what to do; many such files share keys with our configs.
+#: Keys of YAML and JSON -> kind of file, and what to do. Many such files share keys with OpenMMLab configs.
 _BY_KEYS = [
     (set(keys.split()), words)
     for keys, words in (
@@ -62,10 +62,10 @@ _BY_KEYS = [
         ('architectures model_type', f'a model of Hugging Face: {SCAN_LABELS_ADVICE}'),
     )
 ]
-#: Number of the first entries of _BY_KEYS that decide even if the file has keys of an OpenMMLab config.
+#: The first _SURE entries of _BY_KEYS apply even if the file has keys of an OpenMMLab config.
 _SURE = 3
 
-#: Endings of configs that are data.
+#: Endings of configs that are read as data, not run.
 DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
 
@@ -74,9 +74,9 @@ class NotAConfig(CannotRun):
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
-    """Raise if a file is not a config, without running it; accept missing and unparsable files, which fail later.
+    """Raise :class:`NotAConfig` if a file is not a config, without running it.
 
-    With ``is_base``, accept a file that only sets plain values, too.
+    Missing and unparsable files pass, because loading them fails. If ``is_base`` is true, so do files of plain values.
 
     Raises:
         NotAConfig: The top level assigns no key of a config, or the file is YAML or JSON that would run code.
@@ -97,7 +97,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
 
 
 def read_text(file: str) -> Optional[str]:
-    """Return the text of a possible config, with templates filled in; ``None`` for other and unreadable files.
+    """Return the text of a Python, YAML or JSON file with templates filled in, or ``None`` for other files.
 
     Raises:
         NotAConfig: The file is too large.
@@ -121,14 +121,14 @@ def read_text(file: str) -> Optional[str]:
 
 
 def _describe_python(text: str, is_base: bool) -> str:
-    """Describe the likely kind of Python code; empty for a config."""
+    """Describe Python code that is not a config (a script, another framework's config); return '' for a config."""
     tree = ast.parse(text)
     if is_base and all(map(_is_plain, tree.body)):
         return ''
     script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
     assigned = list(_find_assigned(tree.body))
     names = {name for name, _ in assigned}
-    # In OpenMMLab every model has a type, its own or a base's.
+    # In OpenMMLab every model has a type, in the config itself or in a base.
     other = any(
         name == 'model' and isinstance(value, Mapping) and not {'type', None} & set(value) for name, value in assigned
     )
@@ -156,7 +156,7 @@ def _find_imported(node: ast.AST) -> Iterator[str]:
 
 
 def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
-    """Yield the top-level names with their assigned values."""
+    """Yield (name, value) for each assignment at the top level of a file."""
     for node in body:
         if isinstance(node, ast.With):
             if any('read_base' in ast.dump(item.context_expr) for item in node.items):
@@ -182,7 +182,7 @@ def _evaluate(node: ast.expr) -> Any:
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Return True if a statement only creates values: no calls except ``dict(...)`` and the like."""
+    """Return True if a statement only creates values, without imports or calls except ``dict(...)`` and similar."""
     return all(
         not isinstance(inner, (ast.Import, ast.ImportFrom))
         and (not isinstance(inner, ast.Call) or (isinstance(inner.func, ast.Name) and inner.func.id in _MAKERS))
@@ -191,7 +191,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _describe_keys(text: str, ending: str, is_base: bool) -> str:
-    """Describe the likely kind of YAML or JSON; empty for a config."""
+    """Describe YAML or JSON that is not a config (of which program it is, or what is wrong); return '' for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:
@@ -209,7 +209,7 @@ def _describe_keys(text: str, ending: str, is_base: bool) -> str:
 
 
 def _is_telling(name: str, value: Any) -> bool:
-    """Return True if an assignment is one of an OpenMMLab config, not the ``model`` or ``data`` of a script."""
+    """Return True if an assignment is typical of an OpenMMLab config, unlike ``model`` or ``data`` of a script."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]
@@ -226,7 +226,7 @@ _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
-    """Check a config file and its bases, as far as they can be found without running code; return their paths.
+    """Check a config file and the bases that can be found without running code, and return all their paths.
 
     Missing and unparsable files are accepted: they fail when they are loaded.
 
@@ -253,7 +253,7 @@ def _walk(file: str, path: List[str], seen: Dict[str, bool]) -> None:
 
 
 def find_bases(file: str) -> List[str]:
-    """Return a config's base files, except those that only running it would reveal."""
+    """Return the paths of a config's base files, except bases that are only known after running the config."""
     ending = os.path.splitext(file)[1].lower()
     text = read_text(file)
     if text is None:
@@ -291,7 +291,7 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return the name ``'mmseg::...'`` of the shipped config in an expression of ``build_base_source``; else ''."""
+    """Return ``'mmseg::...'`` for an expression of ``build_base_source``, or '' for any other expression."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)
@@ -299,7 +299,7 @@ def _find_shipped(node: ast.BinOp) -> str:
 
 
 def _find_new_style_bases(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
-    """Yield the files of ``with read_base(): from .._base_.model import *``, as mmengine resolves them."""
+    """Yield the files that ``with read_base():`` blocks import from, with paths as mmengine resolves them."""
     for node in body:
         if not isinstance(node, ast.With) or 'read_base' not in ast.dump(node.items[0].context_expr):
             continue

@@ -1,4 +1,4 @@
-"""Configs as trees of plain dicts and lists: traversal, and the values of a wrong type."""
+"""Traversal of configs as trees of dicts and lists, and a search for values of the wrong type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 def get_value(tree: Any, path: Iterable[Union[str, int]]) -> Any:
-    """Return the value at a path of a tree; ``None`` if the path does not exist."""
+    """Return the value at a path of a tree, or ``None`` if the path does not exist."""
     try:
         for key in path:
             tree = tree[key]
@@ -65,12 +65,12 @@ def join_path(path: Path) -> str:
 
 
 def get_last_key(path: Path) -> str:
-    """Return the last name of a path; for a list element, the name of the list."""
+    """Return the last string key of a path, which is the name of the list for a list element."""
     return next((key for key in reversed(path) if isinstance(key, str)), '')
 
 
 def is_type_name(type_: Any) -> bool:
-    """Return True if a type is given by name; in new-style configs it is a class."""
+    """Return True if a type is a string. In new-style configs, types are classes."""
     return isinstance(type_, str)
 
 
@@ -93,7 +93,7 @@ def find_scope(tree: Dict[str, Any], path: Path) -> str:
     """Return the scope in which a part is built: the innermost ``_scope_`` around it.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope. The path may end in a part that the tree leaves to a default.
+    mmseg's scope. The path may end in a default part, which is not in the tree.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
@@ -115,8 +115,8 @@ MOST_CLASSES = 1_000_000
 class WrongTypeValue(NamedTuple):
     """A value of a type that its key does not accept."""
 
-    path: str  #: Its path, ``model.decode_head.num_classes``.
-    value: Any  #: The value; a description if it cannot be shown.
+    path: str  #: Path of the value, e.g. ``model.decode_head.num_classes``.
+    value: Any  #: The value, or a description if ``repr`` fails.
     wanted: str  #: Description of the expected type.
 
     def __str__(self) -> str:
@@ -216,12 +216,12 @@ _ASSIGNER: Dict[str, AcceptedType] = {'ignore_iof_thr': _NUMBER}
 _GUARD: Dict[str, AcceptedType] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
 _IMPORTS: Dict[str, AcceptedType] = {'imports': _TEXTS}
 _METAINFO: Dict[str, AcceptedType] = {'classes': _NAMES}
-#: Below these keys a ``type`` names a class.
+#: Top-level keys whose parts have a ``type`` that names a class.
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
 
 def separate_wrong_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[WrongTypeValue]]:
-    """Return a copy of a config without values of the wrong type, and those values.
+    """Return a copy of a config without values of the wrong type, and the list of these values.
 
     NumPy numbers become Python numbers, arrays and tensors become lists. Removed list elements become ``None``.
 
@@ -298,7 +298,7 @@ def _normalize_number(value: Any) -> Any:
 
 
 def _find_wanted(node: Dict[str, Any], keys: Tuple[Any, ...]) -> Dict[str, AcceptedType]:
-    """Return the types that the keys of a dict accept, given its path."""
+    """Return the types that the keys of a dict accept; ``keys`` is the path of the dict."""
     names = [step for step in keys if isinstance(step, str)]
     if not names:
         return _TOP

@@ -24,7 +24,7 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Check types, shapes and dtypes without reading values, so without synchronization.
+    """Check types, shapes and dtypes of targets. Nothing synchronizes, because no value is read.
 
     Raises:
         TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
@@ -92,7 +92,7 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the keys of the per-instance fields: the known ones, and ``instance_keys`` or fields of the same length.
+    """Return the keys of per-instance fields: known fields, and ``instance_keys`` or other fields of the same length.
 
     Without ``instance_keys``, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
@@ -109,7 +109,7 @@ def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys:
 
 
 def get_length(value: Any) -> Optional[int]:
-    """Return the length of a field; ``None`` for a number, a string or a dict."""
+    """Return the length of a field, or ``None`` for a number, a string or a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return None
     if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
@@ -138,7 +138,7 @@ def read_on_host(
     box_format: Optional[str],
     image_sizes: Optional[List[Tuple[int, int]]] = None,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Return all labels, and the index in ``BOX_REASONS`` of the fault of each box: int64, (N,) each.
+    """Return the labels of all images, and the index in ``BOX_REASONS`` of each box's fault: int64, (N,) each.
 
     ``image_sizes`` are height and width of each image in pixels; without sizes no box counts as outside.
     """
@@ -160,7 +160,7 @@ def read_on_host(
 
 
 def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """Return the index in ``BOX_REASONS`` of each box's first fault: int64 (N,) on the boxes' device; 0: no fault.
+    """Return the index in ``BOX_REASONS`` of each box's first fault, 0 if it is valid: int64 (N,) on the same device.
 
     ``limits`` (N, 2) are width and height of each box's image. Without a ``box_format`` areas are not checked.
 

@@ -19,7 +19,7 @@ _ADVICE = (
     'Training continues, but the annotations are wrong: run `mmguard scan` on the annotation file to find the cause. '
     'return_tally=True returns the counts of every image instead of this warning'
 )
-#: Batches with an invalid instance, so far.
+#: Number of batches with an invalid instance so far.
 _offending_batches = 0
 
 
@@ -75,10 +75,10 @@ def guard_targets(
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
         check_boxes (bool): Remove instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
-            normalized: boxes without an area are unusable. ``None``: only boxes that are not finite are unusable.
-        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
-            have as many elements as instances in every image of the batch.
-        sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, if present.
+            normalized: boxes without an area are unusable. If ``None``, only boxes that are not finite are unusable.
+        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None`` means fields
+            that have as many elements as instances in every image of the batch.
+        sources (Sequence[str], optional): The files, for tallies and messages. ``None`` means ``image_id``, if present.
         return_tally (bool): Return the counts. Otherwise a warning reports invalid instances: the first
             time, the second, the fourth, the eighth, ...
 
@@ -131,8 +131,8 @@ def guard_batch(
     If no image would remain, all stay, without instances, because a rank must have something to run. The size of
     the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.
 
-    As the images are available, a box in pixels (``'xyxy'``, ``'xywh'``) outside of its image is removed, too: it
-    overlaps no anchor, and torchvision's matcher, which gives every box its best anchors, would give it all of them.
+    Boxes in pixels (``'xyxy'``, ``'xywh'``) outside of their image are removed, too. Such a box overlaps no anchor, and
+    torchvision's matcher, which assigns to every box its best anchors, would assign all anchors to this box.
 
     Args:
         images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
@@ -180,7 +180,7 @@ def _guard(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets, the input if unchanged, and one tally per image (none if there is nothing to report)."""
+    """Return the targets (the input if unchanged), and one tally per image, or [] if there is nothing to report."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
@@ -219,11 +219,11 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
         return
     offending = [tally for tally in tallies if tally]
     total = sum(tallies, Tally())
-    amounts = [f'{n:,} {what}' for n, what in ((total.skipped, 'left out'), (total.remapped, 'remapped')) if n]
+    amounts = [f'{verb} {n:,}' for n, verb in ((total.skipped, 'left out'), (total.remapped, 'remapped')) if n]
     reasons = describe_reasons(total)
     first = f', first: {visible_name(str(offending[0].source))}' if offending[0].source else ''
     warnings.warn(
-        f'mmguard: of {total.total:,} instances {" and ".join(amounts)}{f" ({reasons})" if reasons else ""} in '
+        f'mmguard: {" and ".join(amounts)} of {total.total:,} instances{f" ({reasons})" if reasons else ""} in '
         f'{len(offending)} of {len(tallies)} images{first}. '
         f'{quantity(_offending_batches, "such batch", "such batches")} so far. {_ADVICE}',
         stacklevel=stacklevel + 1,
@@ -231,7 +231,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
 
 
 def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:
-    """Return height and width of each image; ``None`` if one is not a (C, H, W) tensor, but perhaps (H, W, C)."""
+    """Return (height, width) of each image, or ``None`` if an image may not be a (C, H, W) tensor."""
     if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
         return None
     return [(image.shape[1], image.shape[2]) for image in images]
@@ -266,7 +266,7 @@ def _rebuild(target: Target, sanitized: SanitizedInstances, rule: TargetRule, la
     if sanitized.dropped is not None:
         index = np.flatnonzero(~sanitized.dropped)
         for key in keys & rebuilt.keys():
-            # An 'area' of another length was wrong before and stays: no loss reads it.
+            # An 'area' of another length was wrong before, and is not changed, because no loss reads it.
             if get_length(rebuilt[key]) == len(labels):
                 rebuilt[key] = take(rebuilt[key], index)
     return rebuilt

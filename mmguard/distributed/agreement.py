@@ -1,4 +1,4 @@
-"""Agreement of ranks on their losses before backward, so that none waits for a gradient that never comes."""
+"""Agreement of ranks on their losses before backward, so that no rank hangs because a gradient is missing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class LossEntry(NamedTuple):
     """One item of a dictionary of losses."""
 
     is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
-    graph: bool  #: True if it has an autograd graph, so that backward reaches parameters.
+    graph: bool  #: True if the loss has an autograd graph, so that backward reaches parameters.
 
 
 Layout = Dict[str, LossEntry]
 
-#: Key of the loss with the zeros if no rank has a loss, and no earlier iteration had one.
+#: Key of a loss of zeros, which is added if no rank has any loss and no earlier iteration had one.
 FILLED = 'loss_filled'
 
 
@@ -40,20 +40,20 @@ class RankLosses(NamedTuple):
 
     rank: int  #: Number of the rank.
     losses: List[str]  #: Names of the losses.
-    samples: List[str]  #: The files of its batch.
+    samples: List[str]  #: The files of this rank's batch.
 
 
 class Agreed(NamedTuple):
     """Losses of this rank after the agreement of all ranks."""
 
-    losses: Losses  #: The losses, the same keys in the same order on every rank.
-    #: Losses that were filled in on each rank that lacked them, or had constants without a graph; the same list on
-    #: every rank.
+    losses: Losses  #: The losses, with the same keys in the same order on every rank.
+    #: Losses that were filled in, for each rank on which they were missing or constants without a graph. The list is
+    #: the same on every rank.
     filled: List[RankLosses]
 
 
 class LossAgreement:
-    """Agreement of all ranks on their losses; if they agree, each rank sends only 24 bytes.
+    """Agreement of all ranks on their losses; if all have the same losses, each rank sends only 24 bytes.
 
     The bytes go from host to host, over gloo; no GPU sends or waits.
 
@@ -107,7 +107,7 @@ class LossAgreement:
         return Agreed(*self._fill_layout(channel, losses, layout, same, samples, mine))
 
     def report(self, line: str) -> None:
-        """Log a line on the first rank, unless there were many recently."""
+        """Log a line on the first rank, unless many lines were logged recently."""
         is_first = self._channel is None or self._channel.rank == 0
         if is_first and self._limiter.allow():
             self._warn(line + self._limiter.describe_held_back())
@@ -120,7 +120,7 @@ class LossAgreement:
     def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], own_digest: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with every key that any rank has or had, and the losses that each rank lacked."""
+        """Return the losses with every key that any rank has or had, and the losses that were missing per rank."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -136,7 +136,7 @@ class LossAgreement:
         return full, filled
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the common layout of all ranks; without gradients (validation), only currently present losses."""
+        """Return the common layout of all ranks, with earlier losses unless gradients are disabled (validation)."""
         if not torch.is_grad_enabled():
             return merge_layouts(layouts)
         whole = merge_layouts([*layouts, self._known])
@@ -146,7 +146,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
     def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; first report those missed on all ranks."""
+        """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -226,7 +226,7 @@ def build_layout(losses: Mapping[str, Any]) -> Layout:
 
 
 def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
-    """Return the tensors of one loss."""
+    """Return the tensors of one loss; raise TypeError if it is neither a tensor nor a list of tensors."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
@@ -256,7 +256,7 @@ def merge_layouts(layouts: Sequence[Layout]) -> Layout:
     """
     joined: Layout = {}
     order: List[str] = []
-    for layout in sorted(layouts, key=len, reverse=True):  # of equal length the first
+    for layout in sorted(layouts, key=len, reverse=True):  # stable, so layouts of equal length keep their order
         place = 0
         for key, entry in layout.items():
             known = joined.get(key, entry)
@@ -268,7 +268,7 @@ def merge_layouts(layouts: Sequence[Layout]) -> Layout:
 
 
 def find_missing(layout: Layout, union: Layout) -> List[str]:
-    """Return the keys of ``union`` that ``layout`` lacks, or has without the required graph."""
+    """Return the keys of ``union`` that are missing in ``layout``, or have no graph there although one is required."""
     return [k for k, e in union.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 
@@ -288,10 +288,10 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
 
 
 def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Return the names of the parameters that DistributedDataParallel waits for although no loss reaches them.
+    """Return the names of parameters on which DistributedDataParallel hangs, because no loss reaches them.
 
-    Empty if it searches for unused parameters itself (``find_unused_parameters=True``, ``static_graph=True``), if
-    ``module`` is not a DistributedDataParallel, or if activation checkpointing hides a part of the graph.
+    The list is empty if ``module`` is not a DistributedDataParallel or searches for unused parameters itself
+    (``find_unused_parameters=True``, ``static_graph=True``), or if activation checkpointing hides a part of the graph.
     """
     if not isinstance(module, DistributedDataParallel) or not torch.is_grad_enabled():
         return []
@@ -308,13 +308,13 @@ def list_trainable(module: Any) -> List[Any]:
 
 
 def _find_reached(losses: Iterable[Tensor]) -> Any:
-    """Return the ids of the leaf tensors that the losses depend on; ``None`` if a part of the graph is hidden."""
+    """Return the ids of the leaf tensors that the losses depend on, or ``None`` if a part of the graph is hidden."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
-        if 'Checkpoint' in node.name():  # with use_reentrant=True it builds its part of the graph in backward
+        if 'Checkpoint' in node.name():  # with use_reentrant=True, a part of the graph is only built in backward
             return None
         if hasattr(node, 'variable'):
             leaves.add(id(node.variable))

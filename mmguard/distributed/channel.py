@@ -35,8 +35,8 @@ class Channel:
         self._owner = os.getpid()
         self._presence = Heartbeat()
         self._calls = 0
-        #: Keeps tensors for a while: a gloo thread that releases the last reference needs the GIL, and whoever ends the
-        #: group may hold that while it waits for the thread.
+        #: The last tensors, kept because a gloo thread that releases the last reference needs the GIL, while the thread
+        #: that ends the group may hold the GIL and wait for gloo.
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
@@ -86,7 +86,7 @@ class Channel:
 
     def _call(self, start: Callable[[Any], Any], *tensors: Any) -> None:
         if os.getpid() != self._owner:
-            raise RuntimeError('ranks agree in the process that made the channel, not in a fork (a data worker?)')
+            raise RuntimeError('only the process that created the channel can use it, not a fork (a data worker?)')
         if self._failure is not None:
             raise self._failure
         self._calls += 1
@@ -102,7 +102,7 @@ class Channel:
         try:
             return attempt()
         except RuntimeError as error:  # torch.distributed's exceptions all derive from it
-            cause = error.with_traceback(None)  # its frames hold the group, whose connections would stay open
+            cause = error.with_traceback(None)  # the frames would keep the group and its connections alive
         waited = time.monotonic() - start
         self._presence.answer(self._calls)
         self.close()
@@ -110,7 +110,7 @@ class Channel:
         raise self._failure from cause
 
 
-#: (process group of all, timeout) -> channel. Kept, because creating a channel is a collective and opens sockets.
+#: (process group of all ranks, timeout) -> channel. Cached, because creating one is a collective and opens sockets.
 _CHANNELS: Dict[Tuple[Any, float], Channel] = {}
 
 
@@ -122,17 +122,17 @@ def _leave() -> None:
 
 
 def get_world() -> Optional[Any]:
-    """Return the process group of all ranks, another one after each ``init_process_group``; ``None`` without one."""
+    """Return the process group of all ranks, or ``None``. Each ``init_process_group`` creates a new one."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 
 def get_channel(timeout: float) -> Optional[Channel]:
-    """Return the channel of all ranks, created at the first call; ``None`` for a single rank."""
+    """Return the channel of all ranks, which the first call creates, or ``None`` for a single rank."""
     world = get_world()
     if world is None or dist.get_world_size() == 1:
         return None
     for key, channel in list(_CHANNELS.items()):
-        if key[0] is not world or channel.closed:  # its process group was destroyed, or it failed
+        if key[0] is not world or channel.closed:  # the process group was destroyed, or the channel failed
             del _CHANNELS[key]
     key = (world, timeout)
     if key not in _CHANNELS:

@@ -39,9 +39,9 @@ class AbsentRankError(RuntimeError):
 
 
 class Heartbeat:
-    """Reports of this rank to the common store: that it is alive, which line it runs, and why it left.
+    """Reports of this rank in the common store: a heartbeat, the code line that it runs, and the reason if it left.
 
-    A thread sends the first two twice a second. They are read only after a collective failed.
+    A thread sends heartbeat and code line twice a second. The reports are read only after a collective failed.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Heartbeat:
     # ---- roll call
 
     def _call_roll(self, call: int) -> Dict[int, List[str]]:
-        """Return {rank: [state, details]} of the silent ranks: ``ended``, ``gone``, ``elsewhere`` or ``waiting``."""
+        """Return {rank: [state, details]} of silent ranks: ended, gone (no heartbeat), waiting, or elsewhere."""
         store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Checks that raise on an invalid target, for use before training or when a loss looks odd."""
+"""Checks that raise an error for an invalid target, for use before training or when a loss looks odd."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_loss(
 
 
 def _compute_gradient(value: Any, scores: Tensor) -> Optional[Tensor]:
-    """Return the gradient of a loss with respect to the scores; ``None`` for a metric, which has no gradient."""
+    """Return the gradient of a loss with respect to the scores, or ``None`` for a metric, which has no gradient."""
     if not isinstance(value, Tensor) or not value.requires_grad:
         return None
     return torch.autograd.grad(value.sum(), scores, allow_unused=True)[0]
@@ -96,7 +96,7 @@ def check_target(
     kind: Optional[str] = None,
     loss: Optional[Callable[[Tensor, Tensor], Any]] = None,
 ) -> str:
-    r"""Raise an error that says how to correct a target if it does not fit the logits.
+    r"""Raise an error with a correction if a target does not fit the logits, else return a description of the target.
 
     Reads the target's values and so waits for the device: call it on the first batches, or in a data loader's test.
     The losses (:func:`mmguard.functional.cross_entropy`) check shapes, dtypes and values in every step without waiting.

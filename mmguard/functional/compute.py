@@ -1,4 +1,4 @@
-"""Last stage of a loss: weighting and averaging, in float32 whatever the dtype of the scores."""
+"""Last stage of a loss: weighting and averaging; half precision is summed in float32."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
     Excluded elements must be 0. A mean without ``avg_factor`` is divided by the number of all elements.
 
     Raises:
-        ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
+        ValueError: ``avg_factor`` is given with ``'sum'``, as in both frameworks, or the reduction is unknown.
     """
     if reduction not in ('none', 'mean', 'sum'):
         raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
@@ -50,13 +50,13 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Remove invalid elements from a caller's averaging factor, as far as a single call can infer how it was computed.
+    """Remove invalid elements from ``avg_factor``; infer from its value how the caller computed it.
 
-    ``counted`` is the number of this call's elements that such a factor counts, ``kept`` of the valid ones (0-d).
+    ``counted`` is the number of elements of this call that such a factor counts, ``kept`` that of the valid ones (0-d).
 
-    - A factor >= ``counted`` was added up over several calls (RetinaNet calls once per level): subtract the skipped.
+    - A factor >= ``counted`` was summed over several calls (RetinaNet calls once per level): subtract the invalid ones.
     - A smaller factor was averaged over ranks, or chosen by hand: multiply it by ``kept / counted``.
-    - A factor equal to ``kept`` never counted invalid elements (FCOS counts labels that are classes): leave it.
+    - A factor equal to ``kept`` never counted invalid elements (FCOS counts labels that are classes): do not change it.
 
     The result never falls below ``min(avg_factor, 1)``.
 

@@ -74,7 +74,7 @@ def cross_entropy(
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
     r"""Compute ``torch.nn.functional.cross_entropy`` without invalid targets.
 
-    On valid targets value, gradient and dtype are PyTorch's, in every mode. Intended differences:
+    For valid targets, value, gradient and dtype are those of PyTorch in every mode. Intended differences:
 
     - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
@@ -149,7 +149,7 @@ def cross_entropy_and_counts(
     counts = None
     if counted:
         kept, counts = sanitized.count_by_value()
-    elif weight is None:  # costs a pass over the labels
+    elif weight is None:  # otherwise not needed, and counting costs a pass over the labels
         kept = sanitized.count_kept()
     index, nothing = sanitized.target, None
     if reduction == 'mean':  # PyTorch's mean of nothing is NaN, and so are its gradients if all weights are 0
@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce a loss in float32 if it is ``per_element``; take a mean over the elements that are not excluded."""
+    """Reduce a loss, in float32 if it is ``per_element``. A mean is taken over the elements that are not excluded."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)
@@ -250,9 +250,9 @@ def binary_cross_entropy_with_logits(
 ) -> Union[Tensor, Tuple[Tensor, Tensor]]:
     r"""Compute ``torch.nn.functional.binary_cross_entropy_with_logits`` without invalid targets.
 
-    On valid targets value, gradient and dtype are PyTorch's. Targets outside [0, 1], NaN included, are excluded from
-    the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower bound). Nothing to
-    train on gives a mean of 0 that is attached to the graph. Targets may have any dtype.
+    For valid targets, value, gradient and dtype are those of PyTorch. Targets outside [0, 1], NaN included, are
+    excluded from the sum and the mean, while PyTorch trains on them (a target of 255 gives a loss without a lower
+    bound). If no element is left to train on, the mean is 0 and attached to the graph. Targets may have any dtype.
 
     Args:
         logits (Tensor): Scores before sigmoid, floating point, any shape, (N, C, \*) for C labels.
@@ -263,7 +263,7 @@ def binary_cross_entropy_with_logits(
         pos_weight (Tensor, optional): Weight of the positive part, broadcast along the *last* dimensions, as in
             PyTorch: for maps (N, C, H, W) write ``pos_weight.view(-1, 1, 1)``.
         ignore_index (float, optional): A target value that is excluded but not invalid, e.g. -1 or NaN for a
-            missing label. ``None``: no such value.
+            missing label. If ``None``, no value is excluded.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped into [0, 1]) or ``'raise'`` (waits for the device).
         return_tally (bool): Also return the counts.
 

@@ -16,15 +16,15 @@ from mmguard.labels.tally import LabelGuardError, Tally
 
 
 class Sanitized(NamedTuple):
-    """Result of ``sanitize_target``; all tensors but ``valid`` have the shape of the input."""
+    """Result of ``sanitize_target``; all tensors except ``valid`` have the shape of the input."""
 
     target: Tensor  #: int64: a class in ``[0, num_classes)``, or the background ``num_classes`` if that is a label.
-    keep: Tensor  #: bool: True for elements in the loss; the others have a harmless ``target``.
-    invalid: Tensor  #: bool: was neither a class nor ``ignore_index``.
-    ignored: Tensor  #: bool: equal to ``ignore_index`` (with ``'clip'``: after clamping).
-    valid: Tensor  #: int64, 0-d: number of elements that were a class or ``ignore_index``.
-    skipped: Tensor  #: bool: True for elements that are excluded because they were invalid.
-    on_invalid: str  #: The argument.
+    keep: Tensor  #: bool: True for elements in the loss; ``target`` of the others is any class that can be looked up.
+    invalid: Tensor  #: bool: True for labels that are neither a class nor ``ignore_index``.
+    ignored: Tensor  #: bool: True for labels equal to ``ignore_index``, with ``'clip'`` after clamping.
+    valid: Tensor  #: int64, 0-d: number of elements whose label is a class or ``ignore_index``.
+    skipped: Tensor  #: bool: True for elements that are excluded because their label is invalid.
+    on_invalid: str  #: The argument of the call.
 
     @property
     def counts(self) -> Tensor:
@@ -44,7 +44,7 @@ def sanitize_target(
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int, optional): The label that is excluded from the loss. ``None``: no such label.
+        ignore_index (int, optional): The label that is excluded from the loss. If ``None``, no label is excluded.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
         background (bool): True if ``num_classes`` is a label too, the background, as in detection.
 
@@ -96,15 +96,15 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
-    """Raise ``LabelGuardError`` if any element of ``invalid`` is True, for dense binary targets; synchronizes."""
+    """Raise ``LabelGuardError`` for dense binary targets if any element of ``invalid`` is True. This synchronizes."""
     if not invalid.any():
         return
     found = target[invalid]
     positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
     raise LabelGuardError(
-        f'{found.numel():,} of {target.numel():,} binary targets are invalid, between {found.min().item():g} and '
-        f'{found.max().item():g}; first at {", ".join(map(str, positions))}. A sigmoid target of the shape of the '
-        f'scores must be in [0, 1]',
+        f'{found.numel():,} of {target.numel():,} binary targets are outside [0, 1] (from {found.min().item():g} to '
+        f'{found.max().item():g}), first at {", ".join(map(str, positions))}. Targets of the shape of the scores must '
+        f'be probabilities for a sigmoid loss',
         [Tally(total=target.numel(), skipped=found.numel())],
         positions,
     )
@@ -115,19 +115,19 @@ CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """Result of ``sanitize_binary_target``; all but ``valid`` have the shape of the input."""
+    """Result of ``sanitize_binary_target``; all tensors except ``valid`` have the shape of the input."""
 
     target: Tensor  #: In [0, 1], of the requested dtype; 0 for excluded elements.
     excluded: Tensor  #: bool: True for elements that are not in the loss.
-    is_valid: Tensor  #: bool: was in [0, 1], or ``ignore_index``.
+    is_valid: Tensor  #: bool: True for targets in [0, 1] or equal to ``ignore_index``.
     valid: Tensor  #: int64, 0-d: number of True elements in ``is_valid``.
-    ignored: Optional[Tensor]  #: bool: equal to ``ignore_index``; ``None`` without an ``ignore_index``.
+    ignored: Optional[Tensor]  #: bool: True for targets equal to ``ignore_index``; ``None`` without ``ignore_index``.
 
 
 def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
-    """Exclude ignored values and those outside [0, 1] (up to rounding), including NaN.
+    """Exclude binary targets that are ignored or outside [0, 1] (up to rounding), including NaN.
 
     ``ignore_index`` may be NaN. ``on_invalid='clip'`` clamps invalid values, and NaN becomes 0; ``'raise'`` raises
     ``LabelGuardError``, and synchronizes.
@@ -158,8 +158,8 @@ def sanitize_binary_target(
 def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
     """Replace excluded scores by ``-CERTAIN``, for which a target of 0 has loss 0 and gradient 0.
 
-    Slices of a larger tensor keep their strides, since PyTorch's vectorized loops, which run for contiguous scores,
-    round gradients differently.
+    Slices of a larger tensor keep their strides, because PyTorch's vectorized loops for contiguous scores round
+    gradients differently.
     """
     masked = logits.masked_fill(excluded, -CERTAIN)
     if masked.stride() == logits.stride() or masked.shape != logits.shape or not _is_slice(logits):
@@ -168,7 +168,7 @@ def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
 
 
 def _is_slice(tensor: Tensor) -> bool:
-    """Return True if no two elements share memory, as those of an expanded tensor do."""
+    """Return True if all elements have their own memory, unlike those of an expanded tensor."""
     reach = 1
     for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
         if size > 1 and stride < reach:
@@ -177,7 +177,7 @@ def _is_slice(tensor: Tensor) -> bool:
     return True
 
 
-#: ``mmguard.functional.label_kernel.sanitize_labels``, if it is enabled.
+#: ``mmguard.functional.label_kernel.sanitize_labels`` if the Triton kernel is enabled, else ``None``.
 kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
 
 
@@ -218,7 +218,7 @@ class ClassTarget(NamedTuple):
         return is_class if ignores_class else is_class | (self.given == self.ignore_index)
 
     def count_by_value(self) -> Tuple[Tensor, Tensor]:
-        """Return :meth:`count_kept`, and the counts of :func:`build_counts` followed by a table of the invalid values.
+        """Return :meth:`count_kept`, and :func:`build_counts` with the counts of each invalid value appended.
 
         If the table covers all classes and ``ignore_index``, the numbers of kept and valid elements are read from it.
         """
@@ -239,7 +239,7 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Return each element's class weight, the shape of ``target``; 0 for excluded ones, whose label must be C."""
+        """Return the class weight of each element, 0 for excluded ones (their label must be C): shape of ``target``."""
         padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
@@ -249,8 +249,8 @@ def sanitize_class_target(
 ) -> ClassTarget:
     """Set the label of every excluded element to ``num_classes``, with a single copy of the labels.
 
-    With ``mark_ignored`` these labels are set to ``ignore_index`` if it is not a class: comparing with the input then
-    finds the valid elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
+    If ``mark_ignored`` is true, they are set to ``ignore_index`` unless that is a class, so that comparing with the
+    input finds the valid elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')

@@ -53,10 +53,10 @@ def softmax_cross_entropy(
     r"""Compute the cross entropy of softmax scores; invalid labels are excluded from numerator and denominator.
 
     ``loss = sum_i w_i c[y_i] (-log softmax(x_i)[y_i]) / D`` over the elements whose label ``y_i`` is a class, with
-    element weights ``w`` and class weights ``c``. ``D`` is ``avg_factor``; without one ``sum_i c[y_i]`` if
-    ``average_by_class_weight`` and class weights are given (mmseg's rule, and PyTorch's), else the number of elements
-    (mmdet's rule). Ignored elements are counted in ``D`` unless ``avg_non_ignore``, as in the frameworks; where
-    ``ignore_index`` is not a class it has no class weight and adds nothing. Invalid elements are never counted.
+    element weights ``w`` and class weights ``c``. ``D`` is ``avg_factor`` if given; else ``sum_i c[y_i]`` if
+    ``average_by_class_weight`` is true and class weights are given (rule of mmseg and PyTorch); else the number of
+    elements (rule of mmdet). As in the frameworks, ``D`` includes ignored elements unless ``avg_non_ignore`` is true,
+    but an ``ignore_index`` that is not a class has no class weight to add. ``D`` never includes invalid elements.
 
     Args:
         logits (Tensor): Shape (N, C, \*), floating point.
@@ -145,7 +145,7 @@ def softmax_cross_entropy_and_valid(
 def _compute_loss(
     logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], weights: Optional[Tensor]
 ) -> Tensor:
-    """Compute the loss of each element, 0 if it is excluded; float32 for weighted half precision."""
+    """Compute the loss of each element, 0 for excluded elements; weighted half precision gives float32."""
     half = logits.dtype in HALF_DTYPES
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
@@ -185,9 +185,9 @@ def sigmoid_cross_entropy(
 ) -> Tuple[Tensor, Tensor]:
     r"""Compute the binary cross entropy of sigmoid scores and class indices or dense binary targets.
 
-    Class indices become one-hot rows; with ``background`` the label C is valid and its row is all zeros (mmdet).
+    Class indices become one-hot rows. If ``background`` is true, the label C is valid and its row is all zeros (mmdet).
     Dense targets are valid in [0, 1] (up to rounding); others, NaN included, are invalid. The mean is taken over
-    all N x C elements except those of invalid labels and, with ``avg_non_ignore``, those of ignored labels.
+    all N x C elements except those of invalid labels and, if ``avg_non_ignore`` is true, those of ignored labels.
 
     Args:
         logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
@@ -303,7 +303,7 @@ def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: b
 def mask_cross_entropy(
     logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
 ) -> Tuple[Tensor, Tensor]:
-    r"""Compute the mean binary cross entropy between each instance's predicted mask of its class and its target mask.
+    r"""Compute the mean binary cross entropy between target masks and the predicted masks of each instance's class.
 
     An instance whose label is not a class is excluded from the sum and the mean.
 

@@ -22,7 +22,7 @@ OLDEST = (3, 2)
 WIDTH = HIGHEST - LOWEST + 1
 HEADER = TABLE_FROM + WIDTH
 BLOCK = 1024
-#: Number of invalid values that a block adds up at once; labels with further values are added one by one.
+#: Number of distinct invalid values that a block counts with one addition each; others are counted label by label.
 ROUNDS = 3
 
 _failed = False
@@ -52,7 +52,7 @@ def _labels_kernel(  # type: ignore[no-untyped-def]
     if tl.program_id(0) == 0:
         tl.store(counts + 2, n.to(tl.int64))
     wrong = tl.sum(invalid.to(tl.int64), 0)
-    if wrong > 0:  # rare: costs an ordinary batch nothing
+    if wrong > 0:  # rare, so valid batches skip this
         tl.atomic_add(counts + (4 if CLIP else 3), wrong)
         slot = label - LOW
         rest = invalid & (slot >= 0) & (slot < SLOTS)

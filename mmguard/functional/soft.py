@@ -130,7 +130,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
 def compute_soft_loss(
     logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float, reduction: str
 ) -> Tensor:
-    r"""Compute the cross entropy over all elements; each excluded one adds 0 and has gradient 0."""
+    r"""Compute the cross entropy with soft targets; each excluded element adds 0 and has gradient 0."""
     dim = get_class_dim(logits)
     excluded, target = sanitized.excluded.unsqueeze(dim), sanitized.target
     if label_smoothing > 0:  # as PyTorch does, but before excluded rows become 0

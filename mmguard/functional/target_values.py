@@ -29,7 +29,7 @@ from mmguard.text import plural
 def find_likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """Return the likely cause and correction of invalid values, ``'MG115 The labels count ...'``, or ``None``."""
+    """Return the likely cause of invalid values and advice, ``'MG115 The labels ...'``, or ``None`` if unknown."""
     # Imported only after a label was invalid: training does not need these modules.
     from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
@@ -49,10 +49,10 @@ def find_likely_cause(
 
 
 def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
-    """Return the share of invalid pixels of maps (N, H, W) with a lower and a higher value among their eight neighbors.
+    """Return the fraction of invalid pixels in maps (N, H, W) that have a lower and a higher value next to them.
 
-    The least and the greatest value of all, e.g. 255 of a 0/255 mask, cannot have such neighbors and are left out.
-    ``None`` if fewer than two invalid values remain.
+    Pixels of the least and the greatest value of all, e.g. 255 of a 0/255 mask, are not counted, because they cannot
+    have both. Return ``None`` if fewer than two invalid values remain.
     """
     maps = target.unsqueeze(1).double()
     least, greatest = int(target.min()), int(target.max())
@@ -66,7 +66,7 @@ def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[f
     return int(between.count_nonzero()) / int(asked.count_nonzero())
 
 
-#: Maps with at least this share of ignored pixels teach next to nothing.
+#: Fraction of ignored pixels from which a model learns next to nothing, so that a warning is given.
 NEARLY_ALL_IGNORED = 0.8
 
 
@@ -88,7 +88,7 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
             f'channels and an ignore_index outside of them.'
         )
     elif ignored and target.dim() > 2:
-        words += f' If no file holds {ignore_index}, it is the expected fill value of padding or of a rotation.'
+        words += f' If no file contains {ignore_index}, padding or a rotation fills pixels with it, as expected.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (
             f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
@@ -123,7 +123,7 @@ def warn_of_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 def warn_of_swallowed(target: Tensor, ignore_index: float) -> None:
-    """Warn of binary targets that contain only 0 and the ignored 255."""
+    """Warn of binary targets that contain only 0 and 255 although 255 is ignored."""
     ignored = target == ignore_index
     if ignore_index == VOID and ignored.any() and not target.masked_fill(ignored, 0).any():
         _warn(
@@ -231,8 +231,8 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
     else:
         advice = 'Each target must be a probability: convert logits with target.sigmoid()'
     raise LabelGuardError(
-        f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1], between '
-        f'{found.min().item():g} and {found.max().item():g}; first at {_list_positions(invalid)}. {advice}',
+        f'{found.numel():,} of {values.numel():,} multi-label targets are outside [0, 1] (from '
+        f'{found.min().item():g} to {found.max().item():g}), first at {_list_positions(invalid)}. {advice}',
         [Tally(total=values.numel(), skipped=found.numel())],
         _find_positions(invalid),
     )

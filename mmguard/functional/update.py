@@ -18,7 +18,7 @@ LANES = 16
 
 
 def is_in_table(value: int) -> bool:
-    """Return True if a value is counted individually."""
+    """Return True if a value is within ``LOWEST..HIGHEST``, so that it is counted individually."""
     return LOWEST <= value <= HIGHEST
 
 
@@ -54,7 +54,7 @@ def read_tally(counts: Tensor) -> Tally:
 
 
 def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Tensor:
-    """Return the numbers of elements seen, skipped and remapped (with ``'clip'``): int64, shape (3,).
+    """Return (seen, skipped, remapped): int64, shape (3,). Invalid elements are remapped with ``'clip'``, else skipped.
 
     Example:
         >>> build_counts(4, torch.tensor(3), 'ignore').tolist()
@@ -67,5 +67,5 @@ def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Te
 
 
 def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Return how many valid elements, and how many elements in all, an ``avg_factor`` counts: int64, 0-d."""
+    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: int64, 0-d."""
     return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()

@@ -13,11 +13,11 @@ CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Cont
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
+    """Error for shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """A dtype that does not match. Also a ``RuntimeError``, which PyTorch raises."""
+    """Error for a dtype that does not match. Derives from ``RuntimeError``, too, which PyTorch raises."""
 
 
 class Interface(NamedTuple):
@@ -168,7 +168,7 @@ def validate_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
 
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
-    """Return class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` without an extra channel."""
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` without an extra channel."""
     expected = get_elements_shape(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
@@ -209,7 +209,7 @@ def validate_logits(logits: Tensor) -> None:
 
 
 def validate_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
-    r"""Check that weights (C) do not broadcast along the last dimension of logits (N, C, \*)."""
+    r"""Check that class weights (C) broadcast along the classes, not the last dimension, of logits (N, C, \*)."""
     if pos_weight is None or pos_weight.dim() != 1 or logits.dim() < 3 or pos_weight.numel() == 1:
         return
     if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
@@ -239,7 +239,7 @@ def get_num_classes(logits: Tensor) -> int:
 
 
 def get_elements_shape(logits: Tensor) -> Tuple[int, ...]:
-    r"""Return the shape (N, \*) for logits (N, C, \*), () for logits (C)."""
+    r"""Return the shape of class indices: (N, \*) for logits (N, C, \*), and () for logits (C)."""
     return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
 
 
@@ -262,7 +262,7 @@ def _suggest_dense_target(logits: Tensor, target: Tensor) -> str:
     if target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(
         logits.shape
     ):
-        return 'the classes are its last dimension: target.movedim(-1, 1)'
+        return 'the classes are the last dimension of the target: target.movedim(-1, 1)'
     return 'one target in [0, 1] per logit is needed'
 
 
@@ -271,11 +271,11 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str)
     expected, shape, scores = get_elements_shape(logits), tuple(target.shape), tuple(logits.shape)
     if len(shape) == len(scores) > 1:
         if shape == (scores[0], 1, *scores[2:]):
-            return f'there is an extra channel, {name}.squeeze(1)'
+            return f'remove the extra channel: {name}.squeeze(1)'
         if shape == scores:
             return f'it looks one-hot (or soft): class indices are {name}.argmax(dim=1)'
         if shape[:-1] == expected and shape[-1] == 1:
-            return f'there is an extra channel, {name}.squeeze(-1)'
+            return f'remove the extra channel: {name}.squeeze(-1)'
         if shape == (scores[0], *scores[2:], scores[1]):
             return (
                 f'it looks one-hot with the classes last: class indices are {name}.argmax(dim=-1), the probability '
@@ -300,11 +300,11 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str)
         return 'one dimension means the scores (C) of one element, with a single class index'
     if len(shape) == len(expected) > 1 and shape[0] == expected[0]:
         if shape[1:] == expected[:0:-1]:
-            return f'height and width are swapped, {name}.transpose(-1, -2)'
+            return f'height and width are swapped: {name}.transpose(-1, -2)'
         return (
             f'the sizes differ: resize {scores_name} to {name} (bilinear), or {name} to {scores_name} (nearest, never '
             f'bilinear)'
         )
     if len(shape) == len(expected) and shape[1:] == expected[1:]:
-        return f'the batches differ, {shape[0]} targets for {expected[0]} rows of scores'
+        return f'the batch sizes differ: {shape[0]} in the target, {expected[0]} in {scores_name}'
     return 'one class index per element'

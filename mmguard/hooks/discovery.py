@@ -30,7 +30,7 @@ def unwrap(model: Any) -> nn.Module:
 
 
 def get_built_loop(runner: Any, mode: str = 'train') -> Any:
-    """Return the loop of a mode, ``None`` if it is not built; unlike ``runner.train_loop``, this never builds it."""
+    """Return the loop of a mode, or ``None`` if the loop is not built; ``runner.train_loop`` would build it."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
     loop = getattr(runner, f'_{mode}_loop')
@@ -51,7 +51,7 @@ def get_loaders(runner: Any, mode: str) -> List[Any]:
 
 
 def get_dataset(runner: Any, mode: str) -> Any:
-    """Return the dataset of a loop; with several data loaders, an object with all datasets in ``datasets``."""
+    """Return the dataset of a loop, or for several data loaders an object with all datasets in ``datasets``."""
     found = [getattr(loader, 'dataset', None) for loader in get_loaders(runner, mode)]
     return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
@@ -76,7 +76,7 @@ def find_offending(
     on_invalid: str = 'ignore',
     counts: Optional[Tally] = None,
 ) -> ByKind:
-    """Return the tallies of the samples that a loss has to sanitize, by kind; ``spaces`` has the loss's valid labels.
+    """Return {kind: tallies} of the samples with labels that are invalid for a loss; ``spaces`` are its valid labels.
 
     If the pixels of the samples do not add up to the loss's own ``counts``, the loss saw other labels (a second map,
     sampled points), and the tallies of pixels are left out.
@@ -97,7 +97,7 @@ def find_offending(
 
 
 def _is_multiple(counts: Tally, images: Tally) -> bool:
-    """True if a loss counted the labels of these images, once or several times per iteration."""
+    """Return True if a loss counted the labels of these images, once or several times per iteration."""
     times = counts.total // max(images.total, 1)
     return (counts.total, counts.skipped, counts.remapped) == (
         times * images.total,
@@ -133,7 +133,7 @@ def walk_pipelines(dataset: Any) -> Iterator[List[Any]]:
 
 
 def find_wrapped(dataset: Any) -> List[Any]:
-    """Return the datasets inside a wrapper; an empty list for a dataset that reads files itself."""
+    """Return the datasets inside a wrapper, or [] for a dataset that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
@@ -171,7 +171,7 @@ def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
 
 
 def is_pipeline(items: List[Any]) -> bool:
-    """True if a list has at least one transform, which is any callable object."""
+    """Return True if a list contains a transform, which is any callable object."""
     return len(items) <= LONGEST_PIPELINE and any(map(_is_transform, items))
 
 
@@ -192,16 +192,16 @@ def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> 
 
 
 def find_naming_roots(dataset: Any) -> List[str]:
-    """Return the data roots to leave out of file names, absolute or as written in the config.
+    """Return the data roots that logged file names omit, absolute or as written in the config.
 
-    Empty for data sets with several roots: two roots may have files of the same name.
+    The list is empty for data sets with several roots, because two roots may have files of the same name.
     """
     roots = list(dict.fromkeys(_find_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
 
 
 def _find_data_roots(dataset: Any) -> Iterator[str]:
-    """Yield the data root of each dataset; an empty string for a dataset that reads files itself and has no root."""
+    """Yield the data root of each dataset, or '' for a dataset that reads files itself and has no root."""
     root, wrapped = getattr(dataset, 'data_root', None), find_wrapped(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
@@ -210,7 +210,7 @@ def _find_data_roots(dataset: Any) -> Iterator[str]:
 
 
 def find_class_names(dataset: Any) -> List[str]:
-    """Return the class names of a dataset (or of the first that it wraps); an empty list if unknown."""
+    """Return the class names of a dataset (or of the first dataset that it wraps), or [] if they are unknown."""
     classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
     return list(classes) if isinstance(classes, (list, tuple)) else []
 
@@ -220,10 +220,10 @@ _KEEP = (default_collate, pseudo_collate)
 
 
 def keep_reports(loader: Any) -> bool:
-    """Wrap a loader's collate function, if it may drop the samples' reports, so that batches keep them.
+    """Wrap a loader's collate function, if it may drop the reports of the samples; return True if it is wrapped now.
 
-    A function that stacks all labels of a batch in one tensor drops file names and tallies. Returns True if this call
-    wrapped it.
+    A function that stacks all labels of a batch in one tensor drops file names and tallies. The wrapper adds these to
+    the batch again.
     """
     collate = getattr(loader, 'collate_fn', None)
     stock = collate.func if isinstance(collate, partial) else collate
@@ -244,7 +244,7 @@ def get_collate_name(loader: Any) -> str:
 class KeepsReports:
     """Collate function that adds the reports of the samples as ``data_samples['label_guard']``.
 
-    A batch that holds samples, or whose ``data_samples`` is not a dict, is left unchanged.
+    A batch that still contains samples, or whose ``data_samples`` is not a dict, is left unchanged.
     """
 
     def __init__(self, collate: Callable[[Sequence[Any]], Any]) -> None:

@@ -1,4 +1,4 @@
-"""Hook that records the last batches, for analysis after a training dies."""
+"""Hook that records the last batches, for analysis after a training crashes or is killed."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mmguard.text import visible
 class FlightRecorderHook(HookAroundTraining):
     """Hook that writes the last batches to ``<log_dir>/label_guard_flight.jsonl`` as they arrive.
 
-    It removes the file when training ends well, so the file remains after any other end: an exception (with its
-    traceback), Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer.
+    The file is removed when training succeeds, and remains after any other end: an exception (with its traceback),
+    Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer.
     On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Nothing is read from a GPU, which is unusable
     after a device-side assert.
 
@@ -58,7 +58,7 @@ class FlightRecorderHook(HookAroundTraining):
             described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:
-                runner.logger.error(f'guard: the last batches and their samples are in {path!r}, for mmguard replay')
+                runner.logger.error(f'guard: the last batches are in {path!r}: run `mmguard replay` on this file')
             raise
         finally:
             record.close()

@@ -1,4 +1,4 @@
-"""Guards put into the losses, assigners and pipelines of a built run, where ``mmguard apply`` would write them."""
+"""Insertion of guards into losses, assigners and pipelines of a built run, as ``mmguard apply`` does in a config."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _OBJECT = '__built__'
 #: Arguments of transforms, kept as attributes of the same name, that decide where guards are inserted.
 _ARGUMENTS = ('meta_keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN_NOTE = (
-    'train_dataloader: its workers already run with the unguarded pipeline, and cannot be restarted, because '
-    '{}. The guarded losses skip invalid labels. To have files named, write the guards into the config: `mmguard apply`'
+    'train_dataloader: its workers already run with the unguarded pipeline and cannot be restarted, because {}. The '
+    'guarded losses skip invalid labels, but the log names no files. Write the guards into the config: `mmguard apply`'
 )
 
 
 class GuardedRun(NamedTuple):
-    """Changes made by :func:`guard_run`, and what it left unchanged."""
+    """Changes made by :func:`guard_run`, and the parts that stay unguarded."""
 
     changed: List[str]  #: A line for each guarded loss, assigner or pipeline, as in a config.
     left: List[str]  #: A line for each part that stays unguarded, with the reason.
@@ -108,7 +108,7 @@ class _Steps(NamedTuple):
 
     described: List[Dict[str, Any]]  #: A dict for each transform; guards are inserted here.
     built: List[Any]  #: The transforms of a Compose or of a data set wrapper.
-    types: Any  #: ``pipeline_types`` of the data set wrapper: the type names of ``built``; or ``None``.
+    types: Any  #: Type names of ``built`` (``pipeline_types`` of the data set wrapper), or ``None``.
 
     def write(self) -> bool:
         """Build the inserted transforms, and set changed ``meta_keys``; return True if a transform was inserted."""
@@ -169,7 +169,7 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
 
 
 def restart_loader(runner: Any) -> List[str]:
-    """Restart the training's data loader, if it already runs, with the same sample order; return reasons why it cannot.
+    """Restart a running training data loader with the same sample order; return [reason] if that is impossible.
 
     ``IterBasedTrainLoop`` starts its loader when the loop is built. With workers, the sampler is built again from the
     config, with the seed of the run, because the old sampler has already handed out the indices that the first workers

@@ -1,4 +1,4 @@
-"""Hook that logs invalid labels skipped or remapped by guards."""
+"""Hook that logs the invalid labels that guards skipped or remapped."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ class LabelGuardHook(Hook):
     over the iterations since a LoggerHook last showed them. Logs one line for each of the first three offending
     iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
     ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on), which
-    ``mmguard.read_log`` reads; ``label_guard.json`` next to it says which labels were valid and has the sums over all
-    iterations. At the first invalid labels it names the likely cause; after a loop of any mode it prints a table.
+    ``mmguard.read_log`` reads. ``label_guard.json`` in this folder lists the valid labels and the sums over all
+    iterations. The first invalid labels are logged with their likely cause; each loop ends with a table.
 
     Args:
-        max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
-            skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
-            exceeds it; with several ranks it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
+        max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the fraction of
+            skipped pixels, instances or loss elements since the start of the run (including before a resume) exceeds
+            this ratio. With several ranks, it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
         label_map (dict[int, int], optional): For the guards that ``guard=True`` puts into the pipelines: raw value ->
             class, or ``ignore_index``. Applies to pixels if the pipeline has label maps, otherwise to instances.
         on_invalid (str, optional): For the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
-            only), ``'clip'`` or ``'raise'``. Defaults to what the model supports.
+            only), ``'clip'`` or ``'raise'``. Defaults to ``'ignore'``, or ``'drop'`` if an assigner cannot ignore.
         ignore_index (int, optional): For the guards of pixels. Defaults to the head's ``ignore_index``.
 
     Raises:
@@ -121,7 +121,7 @@ class LabelGuardHook(Hook):
         self._console = ConsoleLines()
         #: Sums of this rank that are not added up over ranks yet, in the order of ``Stats.vector``.
         self._rank_counts: List[int] = []
-        #: What was logged once: lines of ``guard=True``, kinds with a likely cause, modes without reports.
+        #: What is logged only once: lines of ``guard=True``, kinds with a likely cause, modes without reports.
         self._said: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
@@ -144,7 +144,7 @@ class LabelGuardHook(Hook):
             hooks.remove(other)
             runner.logger.warning(
                 translate(
-                    'guard: this run has more than one LabelGuardHook. {first} counts, {other} is ignored: remove one',
+                    'guard: this run has more than one LabelGuardHook. {first} is used, {other} is ignored: remove one',
                     first=self,
                     other=other,
                 )
@@ -231,8 +231,8 @@ class LabelGuardHook(Hook):
     def _show(self, runner: Any, iteration: Optional[int] = None) -> None:
         """Pass the counts since the last call to the LoggerHook, which runs next.
 
-        With ``iteration``, no LoggerHook will show them, so the visualizer gets them immediately, for that training
-        iteration.
+        If ``iteration`` is given, no LoggerHook will show the counts, so the visualizer gets them immediately, for that
+        training iteration.
         """
         self._write(runner, self._console.end_window('train'))
         numbers = take_pending(runner.message_hub)
@@ -316,7 +316,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration: a line for each of the first three offending ones, the likely cause for the first only."""
+        """Log an iteration: a line for the first three with invalid labels, and the likely cause for the first."""
         self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
         for problem in self._log.take_problems():
             runner.logger.warning(f'guard: {visible(problem)}')
@@ -331,7 +331,7 @@ class LabelGuardHook(Hook):
                     self._said.add(kind)
 
     def _warn_of_missing_reports(self, runner: Any, mode: str) -> None:
-        """Warn if the pipeline is guarded, but its batches hold no samples."""
+        """Warn if the pipeline is guarded, but its batches do not contain data samples."""
         if collect_rules(get_dataset(runner, mode)):
             runner.logger.warning(
                 translate(

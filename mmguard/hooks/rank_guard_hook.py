@@ -1,4 +1,4 @@
-"""Hook that fills in the losses that only some ranks have."""
+"""Hook that fills in zeros for losses that are missing on some ranks."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class RankGuardHook(HookAroundTraining):
         return agreed.losses
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Write the losses that any rank lacked to the run's log, on rank 0."""
+        """Write the losses that are missing on any rank to the run's log, on rank 0."""
         if dist.get_rank() == 0:
             run_log_of(runner).add_filled_losses('train', self._place, filled)
             warn_of_problems(runner)
@@ -116,7 +116,7 @@ def _replace_method(undo: ExitStack, owner: Any, name: str, method: Any) -> None
 
 
 def explain_error(error: Exception, model: Any) -> str:
-    """Return names and a remedy for DistributedDataParallel's error about missing gradients; '' for other errors."""
+    """Explain DistributedDataParallel's error about missing gradients, with names; return '' for other errors."""
     if 'Expected to have finished reduction' not in str(error):
         return ''
     names = [name for name, _ in list_trainable(model)]

@@ -54,7 +54,7 @@ def warn_of_problems(runner: Any) -> None:
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return ``{'iter': ...}`` as on the console; with logs by epoch also ``'epoch'``, and ``'step'`` over all."""
+    """Return ``{'iter': ...}`` as on the console; if logs are by epoch, also ``'epoch'`` and the total ``'step'``."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
@@ -75,7 +75,7 @@ class Schedule:
             self._length = len(get_loaders(runner, 'train')[0])  # LoggerHook only uses the first loader
 
     def is_logged(self, batch_idx: int) -> bool:
-        """True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
+        """Return True if a LoggerHook shows the scalars after this iteration, see ``LoggerHook.after_train_iter``."""
         done = batch_idx + 1
         for hook in self._loggers:
             if done % hook.interval == 0:
@@ -85,7 +85,7 @@ class Schedule:
         return False
 
     def is_added_up(self, runner: Any, batch_idx: int) -> bool:
-        """True if ranks sum their counts, and so wait for each other, although no logger shows the sums."""
+        """Return True if the ranks sum their counts after this iteration even if no logger shows the sums."""
         return (
             self.is_alone
             or batch_idx + 1 == self._length
@@ -99,7 +99,7 @@ RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
 
 
 def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
-    """Add ``numbers`` to the sums of all ranks; return the sums since the start of the run, also before a resume."""
+    """Add ``numbers`` to the sums over all ranks; return the sums of the run, including those before a resume."""
     info = message_hub.runtime_info
     for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
         totals = info.get(key, ())
@@ -128,7 +128,7 @@ def sum_over_ranks(numbers: List[int]) -> List[int]:
 
 
 def add_numbers(numbers: Sequence[int], added: List[int]) -> List[int]:
-    """Add two ``Stats.vector``; an empty one, or one of another length (a checkpoint's), counts as 0."""
+    """Add two ``Stats.vector``. If ``numbers`` is empty or has another length, it counts as 0."""
     return [a + b for a, b in zip(numbers, added)] if len(numbers) == len(added) else added
 
 
@@ -144,7 +144,7 @@ HISTORY = 10_000
 
 
 def write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Write the scalars that loggers show next; return tag -> number, without counters that were always 0."""
+    """Write the scalars that loggers show next. Return {tag: number} without counters that were always 0."""
     scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
         # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
@@ -185,7 +185,7 @@ class HookAroundTraining(Hook):
 
 
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
-    """Run the loop's next ``run`` within a context, instead of any unused earlier context of the same owner.
+    """Run the next ``loop.run`` within a context, which replaces an unused context of the same owner.
 
     mmengine calls no hook when a training ends by an exception, wherever it is raised: loading, a step, validation,
     Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are nested in those
@@ -257,7 +257,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a Pack transform drops the report of an earlier guard: its meta_keys lack ``'label_guard'``.
+    """Warn if a Pack transform drops the report of a guard, because its meta_keys do not contain ``'label_guard'``.
 
     Raises:
         LabelGuardError: A guard after the Pack transform would apply the same ``label_map`` again.
@@ -289,7 +289,7 @@ def check_reports_arrive(logger: Any, dataset: Any) -> None:
 
 
 def build_warnings(mode: str, kind: str, stats: Stats, model: Any, dataset: Any) -> List[str]:
-    """Return the messages for the first invalid labels of a kind; empty if the values show no cause."""
+    """Return the messages for the first invalid labels of a kind, or [] if no likely cause is found."""
     offending = stats.offending[kind] or stats.loss_samples[kind]
     if not offending:
         return []
@@ -340,7 +340,7 @@ _ALWAYS = ('CenterRegionAssigner',)
 
 
 def describe_background(model: nn.Module) -> Optional[str]:
-    """Return the warning that ignored instances are trained as background; ``None`` if they are not."""
+    """Return a warning if the assigners train ignored instances as background, else ``None``."""
     disabled: Set[str] = set()
     unable: Set[str] = set()
     for assigner in walk_assigners(model):
@@ -359,8 +359,8 @@ def describe_background(model: nn.Module) -> Optional[str]:
     if unable:
         return translate(
             'instances with an invalid label were marked as ignored, but {assigners} does not support ignored '
-            "instances: they are trained as background. Only correct labels change this; on_invalid='drop' in "
-            'GuardInstanceLabels makes it explicit',
+            "instances, so these are trained as background. Correct the labels, or set on_invalid='drop' in "
+            'GuardInstanceLabels to accept this',
             assigners=', '.join(sorted(unable)),
         )
     return None
@@ -371,7 +371,7 @@ MIXING = ('CachedMixUp', 'CachedMosaic', 'CopyPaste', 'MixUp', 'Mosaic', 'Random
 
 
 def describe_mixing(dataset: Any) -> Optional[str]:
-    """Return the warning that the log may name a wrong file, since the pipeline mixes images; else ``None``."""
+    """Return a warning that the log may name a wrong file if the pipeline mixes images, else ``None``."""
     steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:

@@ -12,7 +12,7 @@ from mmguard.labels.tally import LabelGuardError, Tally
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Reasons to exclude an instance, by code. 0 is a valid box; the label is checked only for valid boxes.
+#: Code -> fault of a box, for which its instance is excluded. Code 0 is a valid box; only then the label is checked.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
 
 LABEL_REASON = 'label'
@@ -35,13 +35,13 @@ class SanitizedInstances(NamedTuple):
     """Result of :meth:`InstanceRule.sanitize`; the arrays have one element per instance."""
 
     labels: np.ndarray  #: Mapped and clipped labels; the input if nothing changed.
-    dropped: Optional[np.ndarray]  #: bool, instances to remove. ``None``: no instance.
-    moved: Optional[np.ndarray]  #: bool, instances to move to the ignored ones. ``None``: no instance.
+    dropped: Optional[np.ndarray]  #: bool, True for instances to remove; ``None`` to remove no instance.
+    moved: Optional[np.ndarray]  #: bool, True for instances to move to the ignored ones; ``None`` to move no instance.
     tally: Tally  #: Counts of seen and sanitized instances.
 
     @property
     def stays(self) -> Optional[np.ndarray]:
-        """Mask (bool) of the instances that are neither dropped nor moved. ``None``: all of them."""
+        """Bool mask of the instances that are neither dropped nor moved, or ``None`` if all instances stay."""
         if self.dropped is None:
             return None if self.moved is None else ~self.moved
         return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
@@ -114,7 +114,7 @@ class InstanceRule(BaseRule):
         return SanitizedInstances(sanitized, dropped, moved, tally)
 
     def are_classes(self, labels: List[int]) -> bool:
-        """Return True if no label needs to be changed."""
+        """Return True if all labels are valid and no label map has to be applied."""
         return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
 
     def _apply_map(self, labels: np.ndarray) -> np.ndarray:
@@ -156,10 +156,10 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 
 
 def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
-    """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2): int8 (N,); 0: no fault.
+    """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2), 0 if it is valid: int8 (N,).
 
-    ``sizes`` are height and width of the image, or (N, 2) of each box's image. With infinite sizes (unknown) no box is
-    outside.
+    ``sizes`` are height and width of the image, or an array (N, 2) with one row per box. Sizes are infinite if unknown;
+    then no box is outside.
 
     Example:
         >>> find_corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()

@@ -61,7 +61,7 @@ _NO_LOSS_REASON = (
 #: Heads whose losses are not guarded -> the reason.
 _UNGUARDED_HEADS = {'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard'}
 
-#: Argument or attribute that holds a loss of a framework, or a loss of PyTorch that takes no class labels.
+#: Second name of arguments and attributes that hold a loss. Losses of PyTorch under this name have no class labels.
 _OTHER_NAME = 'criterion'
 
 Path = Tuple[Union[str, int], ...]
@@ -70,10 +70,10 @@ Path = Tuple[Union[str, int], ...]
 class LossDecision(NamedTuple):
     """Decision on how to guard a loss."""
 
-    is_cross_entropy: bool = False  #: True if it is replaced by GuardedCrossEntropyLoss.
-    is_wrapped: bool = False  #: True if a GuardedLoss may wrap it.
+    is_cross_entropy: bool = False  #: True if GuardedCrossEntropyLoss replaces the loss.
+    is_wrapped: bool = False  #: True if a GuardedLoss may wrap the loss.
     framework: str = 'mmseg'  #: The scope of the guard: ``'mmseg'`` or ``'mmdet'``.
-    reason: str = ''  #: Reason if it is left unchanged; empty if invalid labels do no harm to the loss.
+    reason: str = ''  #: Reason why the loss is left unchanged; empty if it is guarded or invalid labels do not harm it.
 
     @property
     def is_guarded(self) -> bool:
@@ -83,14 +83,14 @@ class LossDecision(NamedTuple):
 class Node(NamedTuple):
     """A part of a config, or a module."""
 
-    name: str  #: Name of its class; empty for a pure container: a list, a dict without a type.
-    cls: Optional[type]  #: Its class; ``None`` if unknown.
+    name: str  #: Name of its class; empty for a list or a dict without a type.
+    cls: Optional[type]  #: Its class, or ``None`` if unknown.
     scope: str  #: Framework in which its type is looked up.
-    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside.
+    children: Iterable[Tuple[Union[str, int], Any]]  #: (key, part) for each part inside this part.
 
 
 class SelectedLoss(NamedTuple):
-    """A loss, or a head without a loss object, with the decision; ``part`` is the dict of a config, or the module."""
+    """A loss, or a head without a loss object, with its decision. ``part`` is a dict of a config or a module."""
 
     path: Path
     part: Any
@@ -103,12 +103,12 @@ class SelectedLoss(NamedTuple):
 
 
 def is_guarded_type(name: str) -> bool:
-    """True if this is the name of a guarded loss: type X becomes GuardedX."""
+    """Return True if a class name begins with ``Guarded``, as those of all guarded losses do."""
     return name.startswith('Guarded')
 
 
 def is_loss_name(key: Union[str, int]) -> bool:
-    """True if an argument or attribute of this name holds a loss."""
+    """Return True if an argument or attribute of this name holds a loss."""
     return 'loss' in str(key) or key == _OTHER_NAME
 
 
@@ -123,9 +123,9 @@ def visit_losses(
 ) -> None:
     """Call ``visit`` with each loss that is not guarded yet, including losses that cannot be guarded.
 
-    ``visit`` returns True if it guarded the loss. If it fails although the decision is to guard the loss, the losses
-    inside of it are visited, too. ``owner`` is the nearest part around ``part`` that has a class; with ``is_stock``
-    only losses of the frameworks are visited.
+    ``visit`` returns True if it guarded the loss. If it returns False for a loss that should be guarded, the losses
+    inside that loss are visited, too. ``owner`` is the nearest part around ``part`` that has a class. If ``is_stock``
+    is true, only losses of the frameworks are visited.
     """
     node = open_node(part, path)
     if is_loss and node.name:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple
 
-#: Label of a category: its position in the list, counted from 0, or its ``category_id``, or the index of this id in
-#: ``COCO_IDS`` (``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM).
+#: A category's label is its position in the list, counted from 0 (``'positions'``), its ``category_id`` (``'ids'``), or
+#: the index of this id in ``COCO_IDS`` (``'coco'``: ``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM).
 POSITIONS, IDS, COCO = NUMBERINGS = 'positions', 'ids', 'coco'
 #: The ids of COCO's own 80 categories, in the order of their labels.
 COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83))
@@ -14,14 +14,14 @@ COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68
 class Framework(NamedTuple):
     """Numbering that a framework's own COCO data set uses."""
 
-    title: str  #: Its name as people write it.
-    labels: str  #: ``'positions'`` or ``'ids'``.
+    title: str  #: Name of the framework in messages.
+    labels: str  #: ``'positions'`` in the list of categories, or ``'ids'``.
     ascending: bool = False  #: True if positions follow the ascending order of ids, not the order of the file.
     min_label: int = 0  #: The first class; a label below it is trained as background.
     spare: int = 0  #: Number of outputs that the model has beyond ``num_classes``; their labels are valid, too.
 
 
-#: Read in the sources that the comments name. Users who changed the numbering (``remap_mscoco_category`` of
+#: Taken from the source files named in the comments. Users who changed the numbering (``remap_mscoco_category`` of
 #: RT-DETR, D-FINE and DEIM) pass ``--labels``.
 FRAMEWORKS: Dict[str, Framework] = {
     # mmdet/datasets/coco.py: cat2label = {cat_id: i for i, cat_id in enumerate(self.cat_ids)}, in the file's order.

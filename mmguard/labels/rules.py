@@ -37,10 +37,10 @@ class ValidLabels:
 
 
 class BaseRule(ValidLabels):
-    """Valid labels, and the treatment of all others.
+    """Definition of valid labels, and the action on invalid ones.
 
     Raises:
-        TypeError: An argument of the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that maps to invalid labels.
     """
 
@@ -127,7 +127,7 @@ class LabelRule(BaseRule):
 
     ``on_invalid='ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the classes,
     ``'raise'`` raises ``LabelGuardError``. ``label_map`` (raw value -> class or ``ignore_index``) is applied first; its
-    key ``'*'`` matches every value that is not named, except ``ignore_index``.
+    key ``'*'`` matches every value that is not a key itself, except ``ignore_index``.
     """
 
     ignore_index: int
@@ -238,7 +238,7 @@ def build_label_error(
 
 
 def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
-    """Return value -> count of an integer array, ascending; of a very wide range only the ``most`` frequent values."""
+    """Return {value: count} of an integer array, ascending; from a wide range of values only the ``most`` frequent."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())

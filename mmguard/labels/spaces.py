@@ -1,12 +1,12 @@
-"""Valid labels and their origin: a head, a run's record, an option. Nothing here needs mmengine or torch.
+"""Valid labels of a head, of a run's record or of command-line options. Nothing here needs mmengine or torch.
 
 :func:`mmguard.config.parts.from_config` reads them from a config tree, :func:`from_model` from a built model. Heads of
 a config and built heads have the same interface, :class:`Head`.
 
 - Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head with one sigmoid
   channel has the classes 0 and 1.
-- Semantic heads of mmdet do the same with maps of stuff. Panoptic FPN's has ``num_stuff_classes + 1`` channels, but its
-  maps hold things and stuff: the head itself merges all things into one class.
+- Semantic heads of mmdet do the same with stuff maps. The head of Panoptic FPN has ``num_stuff_classes + 1`` channels,
+  but its label maps contain things and stuff, because the head itself merges all things into one class.
 - MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if there are any; they skip 255
   and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance.
@@ -35,13 +35,13 @@ class Space(ValidLabels):
 
     kind: str  #: ``'pixels'`` or ``'instances'``.
     num_classes: int  #: Number of classes, without a background after the last one.
-    place: str  #: Origin of the number: ``'model.decode_head.num_classes'``.
-    ignore_index: Optional[int] = None  #: For label maps.
+    place: str  #: Setting that defines the number, e.g. ``'model.decode_head.num_classes'``.
+    ignore_index: Optional[int] = None  #: Ignored label of label maps; ``None`` for instances.
     min_label: int = 0  #: 1 if a detector reserves 0 for the background.
-    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class: the map of a guard.
+    label_map: Mapping[int, int] = field(default_factory=dict)  #: Raw value -> class, as mapped by a guard.
 
     def build_rule(self, on_invalid: str = 'ignore') -> BaseRule:
-        """Build the rule that finds invalid labels, without ``label_map``."""
+        """Build a rule that finds invalid labels; the rule does not apply ``label_map``."""
         if self.kind == 'instances':
             return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
         return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)
@@ -53,11 +53,11 @@ class Space(ValidLabels):
 
 @dataclass(frozen=True)
 class LabelSpaces:
-    """Valid labels by kind; ``None`` if nothing takes labels of that kind."""
+    """Valid labels of pixels and of instances; ``None`` if no head uses labels of that kind."""
 
-    pixels: Optional[Space] = None  #: For label maps.
-    instances: Optional[Space] = None  #: For boxes and masks.
-    heads: Tuple[Space, ...] = ()  #: Spaces of all heads, including the two above.
+    pixels: Optional[Space] = None  #: Valid labels of label maps.
+    instances: Optional[Space] = None  #: Valid labels of boxes and masks.
+    heads: Tuple[Space, ...] = ()  #: Valid labels of each head, including those that the two fields above come from.
     names: Tuple[str, ...] = ()  #: Class names of the data set; empty if unknown.
 
     def get(self, kind: str) -> Optional[Space]:
@@ -68,11 +68,11 @@ class LabelSpaces:
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
-        """Return a copy in which the fields of ``other`` that are not empty replace those of this object."""
+        """Return a copy in which the non-empty fields of ``other`` replace the fields of this object."""
         return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:
-        """Return the heads of a kind if their numbers of classes differ."""
+        """Return the spaces of all heads of a kind if their numbers of classes differ, else []."""
         found = [space for space in self.heads if space.kind == kind]
         return found if len({space.num_classes for space in found}) > 1 else []
 
@@ -80,7 +80,7 @@ class LabelSpaces:
 def from_options(
     num_classes: Optional[int] = None, ignore_index: Optional[int] = None, default: Optional[LabelSpaces] = None
 ) -> LabelSpaces:
-    """Return ``default`` with the user's options instead of its own values; ``ignore_index`` is for label maps.
+    """Return ``default`` with the given options in place of its values; ``ignore_index`` applies only to label maps.
 
     Example:
         >>> from_options(num_classes=19).pixels.is_valid(255)
@@ -97,7 +97,7 @@ def from_options(
 
 
 def read_label_map(record: Any) -> Dict[int, int]:
-    """Read a label map, raw value -> class, without the key ``'*'``; empty if ``record`` is not a label map."""
+    """Return a label map as {raw value: class} without the key ``'*'``, or {} if ``record`` is not a label map."""
     try:
         return {int(raw): int(label) for raw, label in (record or {}).items() if raw != OTHERS}
     except (AttributeError, TypeError, ValueError):
@@ -105,9 +105,9 @@ def read_label_map(record: Any) -> Dict[int, int]:
 
 
 def from_record(record: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a loop, from its guards, or from the losses in ``offended``, which found invalid ones.
+    """Return the valid labels of a loop from the guards of its pipeline, else from the losses named in ``offended``.
 
-    ``record`` is the mode of the loop in ``label_guard.json``; malformed parts are skipped.
+    ``record`` is the loop's entry in ``label_guard.json``; ``offended`` are losses that found invalid labels.
     """
     guards, losses = record.get('guards'), record.get('losses')
     guards = guards if isinstance(guards, list) else []
@@ -139,15 +139,15 @@ GROUPS = {
         'glbctx_head',
     ),
 }  # fmt: skip
-#: Names of parts without labels, with other labels, or of a model that is not trained.
+#: Names of parts that have no labels or other labels, or that belong to a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
-#: Heads that look up labels among the class names, which come with the data.
+#: Open-vocabulary heads, which look up labels in the class names of the data set.
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
-#: Heads of region proposals. A built ``RPN`` of mmdet calls its only head, which is one of them, ``bbox_head``.
+#: Heads of region proposals. A built ``RPN`` of mmdet stores such a head as its ``bbox_head``.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
 #: Heads whose ``num_classes`` does not count labels, but details, depth, lanes, objectness or parts of objects.
 OTHER_COUNTS = ('STDCHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
-#: mmseg's heads that classify queries have a channel for "no object", so a single class is not a sigmoid.
+#: mmseg's heads that classify queries: they have a channel for "no object", so a single class does not mean sigmoid.
 MASK_QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead')
 
 THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
@@ -163,7 +163,7 @@ class Head(Protocol):
         """Path in a config, ``'model.roi_head.bbox_head[0]'``, or in a model, ``'roi_head.bbox_head.0'``."""
 
     def get(self, key: str, fallback: Any = None) -> Any:
-        """Return an argument of the head."""
+        """Return an argument of the head, or ``fallback`` if it is not set."""
 
     def is_a(self, *names: str) -> bool:
         """Return True if the head's class or a base class has one of these names."""
@@ -180,7 +180,7 @@ def takes_labels(head: Head) -> bool:
 
 
 def find_group(head: Head, kind: str) -> Optional[str]:
-    """Return the name in :data:`GROUPS` that applies to a head; ``None`` if none does."""
+    """Return the first name in the path of a head that :data:`GROUPS` lists, or ``None`` if none is listed."""
     names = split_path(head.path)
     if not names or not names[-1].endswith('_head'):
         return None
@@ -188,7 +188,7 @@ def find_group(head: Head, kind: str) -> Optional[str]:
 
 
 def build_spaces(head: Head) -> Iterator[Space]:
-    """Yield one :class:`Space` per kind of label that a head takes; none if it takes no labels."""
+    """Yield one :class:`Space` per kind of label that a head uses; nothing if the head uses no labels."""
     if not takes_labels(head):
         return
     group = find_group(head, 'pixels')
@@ -205,7 +205,7 @@ def build_spaces(head: Head) -> Iterator[Space]:
 
 
 def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """Collect the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
+    """Collect the valid labels of a model's heads. If no head sets a class count, use the number of class ``names``."""
     heads = list(heads)
     found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
@@ -216,7 +216,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the space with the fewest classes among heads of the first name in ``GROUPS`` that is present."""
+    """Return the space with the fewest classes among the heads with the first name of ``GROUPS`` that is present."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -225,7 +225,7 @@ def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
 
 
 def _count_pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
-    """Return the number of classes and the arguments that define it."""
+    """Return the number of classes, or ``None`` if unset, and the names of the arguments that define it."""
     things = _as_int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
     if things is not None:
         stuff = _as_int(head.get(STUFF))
@@ -246,13 +246,13 @@ def _find_ignore_index(head: Head, group: str) -> int:
     losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
     loss = next((loss for loss in losses if loss is not None), None)
     found = VOID if loss is None else find_ignore_index(loss)
-    # mmseg's heads have a default for what a config leaves out; a built head has the value itself.
+    # If a config leaves out ignore_index, the default of mmseg's heads applies; a built head has the value itself.
     left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
     return VOID if left_out and found == NOT_IGNORED else found
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the ``ignore_index`` of a loss (a config, a module, or the first of a list); else ``NOT_IGNORED``."""
+    """Return the ``ignore_index`` of a loss (a config, a module or the first of a list), or NOT_IGNORED if unset."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
@@ -281,7 +281,7 @@ class _ModuleHead:
 
 
 def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a model's heads; if no head has classes, the class ``names`` define them."""
+    """Return the valid labels of a built model's heads. If no head sets a class count, use the class ``names``."""
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
     return collect_label_spaces(ends, names, 'the classes of the data set')
@@ -291,7 +291,7 @@ def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     """Return the valid labels of a loss (``'decode_head.loss_decode.0'``) as {kind: space}, from the head that owns it.
 
     The loss's own ``num_classes`` overrides that of its head. A loss outside of known heads gets a space of each kind.
-    Empty if no module has a number of classes, as for region proposals.
+    The dict is empty if no module sets a number of classes, as for region proposals.
     """
     loss, *owners = _walk_up(model, loss_name)
     own = _find_first_int([loss.module], 'num_classes')

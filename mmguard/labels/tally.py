@@ -1,4 +1,4 @@
-"""Counts of label elements seen, skipped, remapped and mapped in a file, and how samples carry them."""
+"""Counts of label elements seen, skipped, remapped and mapped in a file, and their storage in samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = TypeVar('Key', int, str)
 
 #: Key under which a sample carries its tallies, as plain data: ``{'pixels': {'total': 9, ...}, 'instances': ...}``.
 LABEL_GUARD = 'label_guard'
-#: Key next to the counts: the label map that a guard applied before counting.
+#: Key, in the record of a kind, of the label map that a guard applied before counting.
 LABEL_MAP = 'label_map'
 
 #: Source of a tally over several files.
@@ -134,7 +134,7 @@ class Tally:
 
 
 def get_tallies(sample: Any) -> Dict[str, Tally]:
-    """Return the tallies that guards left in a sample, packed or not: kind -> tally.
+    """Return the tallies that guards stored in a packed or unpacked sample as {kind: tally}.
 
     Example:
         >>> get_tallies({'label_guard': {'pixels': {'total': 9, 'skipped': 1, 'values': {7: 1}}}})['pixels'].values
@@ -145,7 +145,7 @@ def get_tallies(sample: Any) -> Dict[str, Tally]:
 
 
 def read_counts(counts: Dict[str, Any]) -> Tally:
-    """Build the tally of one kind from the record of a sample."""
+    """Build a tally from the counts of one kind in the record of a sample."""
     return Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
 
 
@@ -182,12 +182,12 @@ class LabelGuardError(ValueError):
         self.positions = list(positions)
 
 
-#: Names of the label map in ``gt_sem_seg``: mmseg's, mmdet's.
+#: Fields of the label map in ``gt_sem_seg``, of mmseg and of mmdet.
 _MAPS = ('data', 'sem_seg')
 
 
 def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
-    """Return the container of the label map and its field name; ``None`` if a sample has no map."""
+    """Return (``gt_sem_seg``, field of the label map in it), or ``None`` if a sample has no label map."""
     holder = sample.get('gt_sem_seg')
     for name in _MAPS if holder is not None else ():
         if name in holder:
@@ -196,17 +196,17 @@ def find_map(sample: Any) -> Optional[Tuple[Any, str]]:
 
 
 def find_instances(sample: Any) -> Optional[Any]:
-    """Return the ``gt_instances`` of a sample; ``None`` if the sample has none, or they have no fields."""
+    """Return the ``gt_instances`` of a sample, or ``None`` if they are missing or have no fields."""
     instances = sample.get('gt_instances')
     return instances if instances is not None and instances.keys() else None
 
 
-#: Keys of a sample's file: the label file, otherwise the image.
+#: Keys of a sample that name its label file, or else its image.
 _KEYS = ('seg_map_path', 'img_path')
 
 
 def get_file(sample: Any) -> Optional[str]:
-    """Return the file of a sample, packed or not; ``None`` if unknown. With several cameras, the first one.
+    """Return the label file, else the image of a sample (of its first camera), or ``None`` if neither is known.
 
     Example:
         >>> get_file({'img_path': ['front.jpg', 'left.jpg']}), get_file({})
@@ -226,12 +226,12 @@ UNKNOWN = '<unknown>'
 
 
 def get_source(sample: BaseDataElement) -> str:
-    """Return the file that a sample's labels came from."""
+    """Return the label file or image of a sample, or ``UNKNOWN`` if the sample names neither."""
     return get_file(sample) or UNKNOWN
 
 
 def make_relative(source: str, roots: List[str]) -> str:
-    """Make a source relative to the data root that contains it."""
+    """Return a path relative to the data root that contains it, or the path itself if no root does."""
     for root in roots:
         prefix = root.rstrip('/\\')
         if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
@@ -240,7 +240,7 @@ def make_relative(source: str, roots: List[str]) -> str:
 
 
 def find_path(name: str, roots: Sequence[str]) -> str:
-    """Return an openable path for a file in a log; the name itself if no file or several match."""
+    """Return the path of a file that a log names, or the name itself if no file or several files match."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name

@@ -1,4 +1,4 @@
-"""Statistics of a run: accumulated, written as JSON lines and records, read back, and described.
+"""Statistics of a run: their sums, the writer and the reader of their files, and the texts of the log.
 
 Imports :mod:`mmguard.labels` and the packages below it; no framework.
 """

@@ -17,7 +17,7 @@ from mmguard.log.run_log import FLIGHT, encode_line
 
 #: Format of the file; changes when a field changes its meaning.
 FORMAT = 2
-#: When the file holds this many times ``capacity`` batches, it is cut to the last ones.
+#: When the file has this many times ``capacity`` batches, it is rewritten with the last ``capacity`` batches.
 _SURPLUS = 10
 
 
@@ -120,9 +120,9 @@ class Flight:
     rank: int = 0  #: Rank of the process.
     iter: Optional[int] = None  #: The last iteration.
     time: str = ''  #: Time of the last line.
-    reason: str = ''  #: How training ended; ``KILLED`` or ``RUNNING`` if no end is recorded. Empty: unreadable.
-    exception: Optional[RecordedException] = None  #: The exception that ended it.
-    batches: List[FlightBatch] = field(default_factory=list)  #: The oldest first.
+    reason: str = ''  #: How training ended; ``KILLED`` or ``RUNNING`` if no end is recorded, empty if unreadable.
+    exception: Optional[RecordedException] = None  #: The exception that ended the training.
+    batches: List[FlightBatch] = field(default_factory=list)  #: The recorded batches, oldest first.
     unread: UnreadParts = field(default_factory=UnreadParts)  #: Parts that could not be understood.
 
     @property

@@ -37,16 +37,16 @@ def read_log(path: Union[str, Path]) -> GuardLog:
     """Read the log of a run by ``LabelGuardHook`` or ``TallyLog``, of all ranks.
 
     Args:
-        path (str or Path): ``label_guard.jsonl``, or a folder: the newest run in or below it.
+        path (str or Path): ``label_guard.jsonl``, or a folder, for the newest run in or below this folder.
 
     Raises:
-        CannotRun: Nothing was logged there.
+        CannotRun: The file or folder has no log of mmguard.
     """
     return GuardLog(find_run(Path(path)))
 
 
 class GuardLog:
-    """Log of the labels that a run skipped or remapped, see :func:`read_log`; ``str()`` has the worst files and sums.
+    """Log of the labels that a run skipped or remapped, see :func:`read_log`; ``str()`` lists worst files and sums.
 
     Attributes:
         folder (Path): The folder of its files.
@@ -69,7 +69,7 @@ class GuardLog:
         self.problems = unread.list_messages() + self.run.problems
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with one row per iteration; the counts of a clean one are 0.
+        """Return a pandas DataFrame with one row per iteration; iterations without invalid labels have counts of 0.
 
         The columns are ``mode``, ``step`` (the training iteration, also of a validation), ``iter`` (the iteration in
         its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
@@ -79,7 +79,7 @@ class GuardLog:
         return _import_optional('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
 
     def files(self) -> List[Dict[str, Any]]:
-        """Return a dict per file with skipped or remapped labels, for each mode and kind the worst first.
+        """Return a dict per file with skipped or remapped labels, the worst files first for each mode and kind.
 
         The keys are ``mode``, ``kind`` (``'pixels'`` or ``'instances'``), ``source`` (as in the log), ``path`` (to open
         the file, if it is found), ``skipped``, ``remapped`` and ``values``.
@@ -100,7 +100,7 @@ class GuardLog:
         ]
 
     def totals(self, mode: str) -> Stats:
-        """Return the sums of a mode over all iterations, or over the logged ones if the record is missing."""
+        """Return the sums of a mode over all iterations, or over those with a log line if the record is missing."""
         lines, totals = self.lines[mode], self.run.modes[mode].totals
         if lines.sums and not totals:  # the record is missing, or empty: the training died in its first minute
             totals = lines.totals()
@@ -187,7 +187,7 @@ class GuardLog:
 
 
 def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
-    """Return mode, training iteration and iteration of the loop, which are the same in a training."""
+    """Return (mode, training iteration, iteration of the loop); the two are equal except in a validation."""
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 

@@ -78,7 +78,7 @@ def describe_offence(where: str, stats: Stats) -> str:
 
 
 def _describe_amount(stats: Stats, tally: Tally, unit: Message, details: List[str], agent: str = '') -> str:
-    """Return ``2 of 9 instances skipped (value 600; 1 box without area)``; for several iterations with a share."""
+    """Return ``2 of 9 instances skipped (value 600; 1 box without area)``, with a percentage for several iterations."""
     skipped, remapped = '{count:,} of {total:,} {unit} skipped', '{count:,} of {total:,} {unit} remapped'
     if stats.iterations > 1:
         skipped, remapped = '{count:,} {unit} skipped', '{count:,} {unit} remapped'
@@ -100,7 +100,7 @@ def _list_values(tallies: List[Tally]) -> List[str]:
 
 
 def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
-    """Summarize a loop, with the ``limit`` worst files of each kind; an empty string if no label was seen."""
+    """Summarize a loop, with the ``limit`` worst files of each kind; return ``''`` if no label was seen."""
     totals = loop.totals()
     worst = {kind: (loop.find_worst(kind, limit), loop.files.count_files(kind)) for kind in KINDS}
     lines = summarize_mode(mode, totals, worst)
@@ -112,7 +112,8 @@ def summarize_loop(mode: str, loop: ModeStats, limit: int, log: str) -> str:
 def summarize_mode(mode: str, totals: Stats, worst: Mapping[str, Tuple[List[Tally], int]], ranks: int = 1) -> List[str]:
     """Return the lines about a mode: a table of the worst files of each kind, then the sums.
 
-    ``worst``: kind -> files to show, number of all files. One line if all labels are valid; none if no label was seen.
+    ``worst`` is {kind: (files to show, number of all files)}. Return one line if all labels are valid, [] if no label
+    was seen.
     """
     if not (totals or totals.filled):
         return [valid] if (valid := describe_valid(mode, totals)) else []
@@ -198,7 +199,7 @@ def describe_reasons_by_kind(tallies: Dict[str, Tally]) -> List[str]:
 
 
 def describe_valid(mode: str, totals: Stats) -> str:
-    """Return ``train: all labels valid (1,179,648 px in 8 files)``; empty if no label was seen."""
+    """Return ``train: all labels valid (1,179,648 px in 8 files)``, or ``''`` if no label was seen."""
     units = {kind: totals.kinds[kind].total for kind in KINDS if totals.kinds[kind].total}
     seen = [Message('{number:,} {unit}', number=number, unit=_UNITS[kind]) for kind, number in units.items()]
     if not seen:
@@ -241,7 +242,7 @@ def format_percent(part: int, total: int) -> str:
     return f'{100 * part / total:.3g} %' if total else '0 %'
 
 
-#: Rank, names of the losses that it lacked, samples.
+#: Rank, names of its missing losses, files of its batch.
 OneRank = Tuple[int, Sequence[str], Sequence[str]]
 
 
@@ -261,7 +262,7 @@ def describe_unreached(names: Sequence[str]) -> str:
 
 
 def list_names(items: Sequence[str], between: str = ', ') -> str:
-    """Join the first eight items, and the number of further ones."""
+    """Join the first eight items, and append the number of further items."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
 
@@ -274,7 +275,7 @@ class ConsoleLines:
     """Console lines about the invalid labels of a run; each method returns a line, or an empty string."""
 
     def __init__(self) -> None:
-        #: Mode -> the iterations that have no line yet: the first, the last, and their statistics.
+        #: Mode -> iterations without a line so far: places of the first and the last one, and the statistics.
         self._windows: Dict[str, Tuple[Dict[str, int], Dict[str, int], Stats]] = {}
         self._singles_left = SINGLES
         self._closed: Set[Tuple[str, bool]] = set()
@@ -302,7 +303,7 @@ class ConsoleLines:
         return describe_offence(join('', ('guard: ', describe_place(mode, begin, end))), window) if window else ''
 
     def end_loop(self, mode: str, loop: ModeStats, log: str) -> str:
-        """Return the summary of a loop; for a repeated validation or test, only the line about the last iterations."""
+        """Return the summary of a loop, or only the last line of its iterations if a validation or test is repeated."""
         line, result = self.end_window(mode), (mode, bool(loop.sums))
         if mode != 'train' and result in self._closed:
             return line
@@ -330,7 +331,7 @@ class RateLimiter:
         return False
 
     def describe_held_back(self) -> str:
-        """Return the end of a line, `` (and 3 such iterations since the last line)``, or nothing."""
+        """Return the end of a line, `` (and 3 such iterations since the last line)``, or ``''``."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''
 

@@ -30,9 +30,9 @@ _NAMED = 10
 class UnreadParts:
     """Parts of files that could not be understood, and are left out."""
 
-    records: int = 0  #: Number of lines, or parts of a file that is one object.
-    first: List[str] = field(default_factory=list)  #: ``file:line is left out: why`` of the first ones.
-    #: Files whose last line ends in the middle: the training was killed, or still runs.
+    records: int = 0  #: Number of lines, or of parts of a file that is a single JSON object.
+    first: List[str] = field(default_factory=list)  #: Messages ``file:line is left out: reason`` of the first parts.
+    #: Files whose last line is incomplete, because the training was killed or still runs.
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, reason: object) -> None:
@@ -45,7 +45,7 @@ class UnreadParts:
         """Return one line per problem for the user."""
         more = self.records - len(self.first)
         return [
-            *shorten_list([f'{path}: its last line ends in the middle and is left out' for path in self.cut_off]),
+            *shorten_list([f'{path}: the last line is incomplete and is left out' for path in self.cut_off]),
             *self.first,
             *([f'... and {quantity(more, "more record is", "more records are")} left out'] if more else []),
         ]
@@ -79,7 +79,7 @@ class FileTally(Tally):
 
 @dataclass
 class FilledRank:
-    """A rank that lacked losses in an iteration, and trained with zeros in their place."""
+    """A rank on which losses were missing in an iteration and replaced by zeros."""
 
     rank: Rank
     losses: List[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ class LogLine:
 
     mode: str  #: ``'train'``, ``'val'`` or ``'test'``.
     iter: int  #: The iteration as on the console.
-    step: Optional[int] = None  #: For a validation: the iteration of the training.
+    step: Optional[int] = None  #: In a validation, the iteration of the training.
     total: int = 0
     skipped_pixels: int = 0
     remapped_pixels: int = 0
@@ -104,7 +104,7 @@ class LogLine:
     loss_samples: List[FileTally] = field(default_factory=list)  #: Tallies of single files, from a loss.
     losses: Dict[str, LossRecord] = field(default_factory=dict)  #: Guarded loss -> its counts.
     empty_images: int = 0  #: Images without any instance.
-    filled: List[FilledRank] = field(default_factory=list)  #: Ranks that lacked losses; a line with them has no counts.
+    filled: List[FilledRank] = field(default_factory=list)  #: Ranks with missing losses; such a line has no counts.
 
     @property
     def place(self) -> int:
@@ -145,7 +145,7 @@ class LoggedStats(ModeStats):
     def __init__(self) -> None:
         super().__init__(detailed=None)
         self.first_filled: Dict[int, Tuple[int, List[str]]] = {}
-        #: Place, iteration and log -> number of lines: more than 1 if several runs write to the log.
+        #: Place, iteration and log -> number of lines, which is more than 1 if several runs write to the log.
         self._times: Counter = Counter()
         self._last: Dict[Tuple[str, Optional[str]], Tally] = {}
 
@@ -213,7 +213,7 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """Find all files of a run, given one of them (log, record, flight record), or a folder: its newest run.
+    """Return all files of a run, given one file (log, record, flight record), or of the newest run in a folder.
 
     Raises:
         NotALog: Nothing was found.
@@ -276,7 +276,7 @@ def _find_ranks(first: Path) -> List[Path]:
 
 
 def _parse_rank(path: Path, first: Path) -> Optional[int]:
-    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``; ``None`` for a file of another name."""
+    """Return 1 for ``a.rank1.json`` if ``first`` is ``a.json``, or ``None`` for a file of another name."""
     start, end = f'{first.stem}.rank', first.suffix
     number = path.name[len(start) : len(path.name) - len(end)]
     fits = path.name.startswith(start) and path.name.endswith(end) and number.isascii() and number.isdigit()
@@ -288,10 +288,10 @@ class LoggedMode:
     """Record of one mode of a run, over all ranks."""
 
     totals: Stats = field(default_factory=Stats)  #: Sums over all iterations, loops and ranks.
-    ended: bool = True  #: True if each rank closed its record: no iteration is missing.
+    ended: bool = True  #: True if each rank closed its record, so that no iteration is missing.
     place: int = 0  #: The last counted iteration.
-    record: Dict[str, Any] = field(default_factory=dict)  #: Valid labels, in the record of the first rank.
-    #: For each run in that record, the end of a loop (for a validation, the training iteration) -> its iterations.
+    record: Dict[str, Any] = field(default_factory=dict)  #: Entry of the mode in the first rank's record.
+    #: For each run in that record: last iteration of a loop (of the training, for a validation) -> its iterations.
     loops: List[Dict[int, int]] = field(default_factory=list)
 
     @property
@@ -345,7 +345,7 @@ class _ModeJson:
 
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
-    """Add up the records of all ranks. Unreadable ones are in ``problems``; nothing is raised."""
+    """Add up the records of all ranks. Unreadable records are listed in ``problems``; nothing is raised."""
     run, unread = LoggedRun(), UnreadParts()
     for path in paths:
         try:

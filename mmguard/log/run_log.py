@@ -28,7 +28,7 @@ EVERY = 60.0
 #: Limit of a record that is continued, in bytes.
 _LARGEST = 1 << 20
 
-_FULL_NOTE = 'limit reached: no further lines, the sums continue in label_guard.json'
+_FULL_NOTE = 'the size limit is reached: no further line is written, but the sums continue in label_guard.json'
 
 
 class JsonLines:
@@ -127,9 +127,9 @@ class ModeStats:
         self.files.start_loop()
 
     def add(self, stats: Stats, place: Dict[str, int], sources: Iterable[str] = ()) -> Optional[Stats]:
-        """Add an iteration; return its statistics for the log line, ``None`` if nothing was skipped or remapped.
+        """Add an iteration; return its statistics for the log line, or ``None`` if nothing was skipped or remapped.
 
-        In the line, file names are relative, and values are left out if the file had the same ones last time.
+        In the line, file names are relative, and values are left out if they equal those of the file's previous line.
         """
         self._place = place
         self.files.see(map(self.shorten, sources))
@@ -153,12 +153,12 @@ class ModeStats:
         return make_relative(source, self.roots)
 
     def find_worst(self, kind: str, number: int) -> List[Tally]:
-        """Return the files with the most skipped or remapped elements in the loop, with openable paths."""
+        """Return the files with the most skipped or remapped elements in the loop, with paths that can be opened."""
         found = self.files.find_worst(kind, number)
         return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
 
     def totals(self, loops: Optional[Stats] = None) -> Stats:
-        """Return the sums of the loop, or of several, with the number of files."""
+        """Return the sums of the current loop, or ``loops`` if given, with the numbers of files."""
         return replace(
             self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
         )
@@ -195,7 +195,7 @@ class RunLog:
         self._names = [os.path.join(folder, name_for_rank(name, rank)) for name in (NAME, RECORD)]
         self.lines, self.record = self._names
         self._lines = JsonLines(self.lines)
-        self._kept: Optional[Tuple[str, Any]] = None  #: A file that is not continued, and why.
+        self._kept: Optional[Tuple[str, Any]] = None  #: A file that is not continued, and the reason.
         self._run: Dict[str, Any] = {
             'mmguard': __version__,
             'framework': framework,
@@ -228,7 +228,7 @@ class RunLog:
         self._write_line({} if shown is None else {'mode': mode, **place, **shown.to_line()})
 
     def add_filled_losses(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
-        """Write a line about ranks that lacked losses in this iteration, and trained with zeros instead."""
+        """Write a line about ranks on which losses were missing in this iteration and replaced by zeros."""
         if mode not in self.modes:
             self.begin(mode)
         for rank, losses, _ in filled:
@@ -249,7 +249,7 @@ class RunLog:
         self.write()
 
     def write(self) -> None:
-        """Write the sums to ``label_guard.json`` if a loop has begun: the whole file, or nothing."""
+        """Write the sums to ``label_guard.json`` atomically, if a loop has begun."""
         if not self.modes:
             return
         self._written = time.monotonic()
@@ -304,7 +304,7 @@ class RunLog:
 
 
 def _read_runs(path: str) -> List[Any]:
-    """Return the runs in a file, none if it is missing or empty; raise OSError or ValueError if it cannot be read."""
+    """Return the runs in a record, [] if the file is missing or empty; raise OSError or ValueError if unreadable."""
     content = read_regular(path, _LARGEST) if os.path.exists(path) else b''
     if not content:
         return []

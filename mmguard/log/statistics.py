@@ -15,7 +15,7 @@ from mmguard.labels.tally import LABEL_GUARD, Record, Tally, add_counts, find_in
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
-#: Kinds of tallies, as samples name them.
+#: Kinds of tallies, which are the keys of a sample's record.
 KINDS = ('pixels', 'instances')
 #: Scalars, in the fixed order in which ranks add them up.
 SCALARS = (
@@ -44,7 +44,7 @@ def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ())
 
 @dataclass
 class Stats:
-    """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks add up.
+    """Sum of tallies over one or more iterations. Statistics of windows, loops and ranks can be added.
 
     Example:
         >>> a = Stats(iterations=3, offending_iterations=1, losses={'loss': Tally(9, skipped=1)})
@@ -58,16 +58,16 @@ class Stats:
     offending_iterations: int = 0  #: Iterations with skipped or remapped labels.
     files: int = 0  #: Label files seen; in a sum over ranks, a file counts once for each rank that saw it.
     offending_files: int = 0  #: Files with skipped or remapped labels.
-    #: Kind -> its sum. For a loop the sum includes the values, also those that only a loss saw.
+    #: Kind -> sum of its tallies. For a loop, the sum includes invalid values, even those that only a loss saw.
     kinds: Dict[str, Tally] = field(default_factory=lambda: {'pixels': Tally(), 'instances': Tally()})
     losses: Dict[str, Tally] = field(default_factory=dict)  #: Guarded loss -> its counts.
-    empty_images: int = 0  #: Images without any instance, annotated so or emptied by a guard.
-    #: Loss -> rank -> iterations in which the rank lacked it, and trained with a zero in its place.
+    empty_images: int = 0  #: Images without any instance, in the annotations or because a guard removed all instances.
+    #: Loss -> rank -> number of iterations in which the loss was missing on the rank and replaced by a zero.
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    samples: int = 0  #: Images seen. This and the following are kept only until the next report.
+    samples: int = 0  #: Images seen. This field and those below are kept only until the next report.
     offending_samples: int = 0  #: Images with skipped or remapped labels.
     offending: ByKind = field(default_factory=group_tallies)  #: Kind -> tallies of offending images, in batch order.
-    #: Images that a loss had to sanitize, because no guard in the pipeline did.
+    #: Kind -> tallies of images that only a loss sanitized, because no guard in the pipeline did.
     loss_samples: ByKind = field(default_factory=group_tallies)
 
     @classmethod
@@ -113,7 +113,7 @@ class Stats:
         return self
 
     def add_filled_losses(self, rank: int, losses: Iterable[str]) -> None:
-        """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
+        """Count an iteration in which these losses were missing on a rank and replaced by zeros."""
         self.add_sums(Stats(filled={name: {str(rank): 1} for name in losses}))
 
     def __bool__(self) -> bool:
@@ -140,7 +140,7 @@ class Stats:
         return self
 
     def add_sums(self, other: Stats) -> None:
-        """Add everything but the images that are kept for the next report."""
+        """Add all counts of ``other``, but not the images that are kept for the next report."""
         self.iterations += other.iterations
         self.offending_iterations += other.offending_iterations
         self.files += other.files
@@ -278,7 +278,7 @@ def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
 class PerFileStats:
     """Counts of every file of a mode; a million offending files take less than 300 MB.
 
-    The values of at least the ``detailed`` worst files are kept (None: of all files), and the counts of all files.
+    Counts are kept for all files, values for at least the ``detailed`` worst files (for all if it is ``None``).
     """
 
     def __init__(self, detailed: Optional[int] = DETAILED) -> None:
@@ -330,7 +330,7 @@ class PerFileStats:
         return repeats
 
     def find_worst(self, kind: str, number: Optional[int] = None) -> List[Tally]:
-        """Return the ``number`` files (or all) with the most skipped or remapped elements; equal counts by name."""
+        """Return the ``number`` files (or all) with the most skipped or remapped elements, sorted by count and name."""
         sums, names = self._counts[kind][:, :2].sum(axis=1), list(self._indices)
         found = [(-int(sums[index]), names[index]) for index in np.flatnonzero(sums)]
         return [

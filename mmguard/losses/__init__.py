@@ -1,4 +1,4 @@
-"""Losses registered with mmengine. Those here average like mmseg's; for mmdet's see :mod:`mmguard.losses.mmdet`.
+"""Losses registered with mmengine. These average like mmseg; :mod:`mmguard.losses.mmdet` averages like mmdet.
 
 Imports :mod:`mmguard.nn`, :mod:`mmguard.functional`, the packages below them, and mmengine.
 """

@@ -91,7 +91,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).
-        ignore_index (int, optional): The label to ignore, unless a call passes another. ``None``: -100.
+        ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None`` means -100.
         loss_weight (float): Factor of the loss.
         loss_name (str): Name of the loss item; it must start with ``loss_`` to be trained on.
         avg_non_ignore (bool): Exclude ignored elements from the mean.
@@ -102,15 +102,15 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         ValueError, TypeError: An invalid argument; the message says how to correct it.
     """
 
-    #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
+    #: True to divide a mean by the sum of class weights (mmseg, PyTorch), false by the number of elements (mmdet).
     average_by_class_weight: bool
-    #: True if the average includes the class weight of an ignored label that is a class, unless ``avg_non_ignore``.
+    #: True if the average includes class weights of ignored labels that are classes, unless ``avg_non_ignore`` is set.
     ignored_labels_weigh: bool = True
-    #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
+    #: True if ``num_classes`` is the background label in sigmoid mode (mmdet).
     background: bool
-    #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
+    #: True to drop the channel dimension of one-channel sigmoid scores (mmseg), false to expand the labels (mmdet).
     squeeze_one_channel: bool
-    #: mmseg's sigmoid mode accepts and ignores unknown keywords.
+    #: True if the sigmoid mode accepts and ignores unknown keywords (mmseg).
     sigmoid_takes_any_keyword: bool
 
     def __init__(
@@ -231,7 +231,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         )
 
     def _get_weights(self, cls_score: Tensor) -> Optional[Tensor]:
-        """Return the class weights in float32 on the device of the scores; ``None`` without weights.
+        """Return the class weights in float32 on the device of the scores, or ``None`` without weights.
 
         The tensor made from the list is kept, because ``new_tensor(list)``, as in mmseg and mmdet, is a blocking copy
         in every step. The tensor is not a buffer, because code that moves, casts, fills, averages or broadcasts buffers
@@ -268,7 +268,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     @property
     def loss_name(self) -> str:
-        """Name of the loss item."""
+        """Name of the loss in the dictionary of losses."""
         return self._loss_name
 
 

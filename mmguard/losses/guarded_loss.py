@@ -23,29 +23,29 @@ Result = Union[Tensor, Dict[str, Tensor]]
 class GuardedLossBase(CountsLabels, nn.Module):
     """Wrapper around a loss that sanitizes the labels, calls the loss, and keeps the result on the graph.
 
-    Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. Attributes
-    that heads read or set (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) are those of the wrapped loss, also if
-    they change during training. ``isinstance`` sees the guard as the wrapped loss, because some heads choose their
-    targets by the class of the loss.
+    If all labels are valid, the value is that of the wrapped loss. A batch without any label to train on gives 0 with
+    gradient 0. Attributes that heads read or set (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) are those of
+    the wrapped loss, also if they change during training. ``isinstance`` sees the guard as the wrapped loss, because
+    some heads choose their targets by the class of the loss.
 
     Args:
-        loss (str, type, dict or nn.Module): The loss: its type, built in the current scope with ``arguments``, its
-            config, or the loss itself.
-        num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None``: the channels of the scores.
-        ignore_index (int, optional): The label to ignore, unless a call passes another. ``None``: the
-            loss's own (``ignore_index`` or ``ignore_label``).
+        loss (str, type, dict or nn.Module): The type of the loss, which is built in the current scope with
+            ``arguments``, or the config of the loss, or the loss itself.
+        num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None`` means the channels of the scores.
+        ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None`` means that of
+            the loss (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
         arguments: Arguments of the loss, written next to its type. mmdet's heads read some of them there before the
             loss is built.
 
     Raises:
-        TypeError: A loss that cannot be guarded; the message gives an alternative. Arguments for a loss that is
-            already built.
-        ValueError: An argument that is given twice with different values.
+        TypeError: The loss cannot be guarded (the message gives an alternative), or ``arguments`` are given for a loss
+            that is already built.
+        ValueError: An argument is given twice with different values.
     """
 
     scope: ClassVar[Optional[str]] = None
-    #: True if heads look into the config of a loss before they build it.
+    #: True if heads read the config of a loss before they build the loss.
     heads_read_config: ClassVar[bool] = False
 
     def __init__(
@@ -63,7 +63,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if isinstance(loss, nn.Module):
             if arguments:
                 raise TypeError(
-                    f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it does not take '
+                    f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}) and does not take '
                     'more arguments. Pass the arguments to the loss, or pass its type instead'
                 )
             self._hold(loss)
@@ -74,7 +74,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self.guard = build_guard(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         names = list(parameters)
-        #: Names of the loss's arguments from ``ignore_index`` on, and the number of arguments between label and it.
+        #: Names of the loss's arguments from ``ignore_index`` on, and the number of arguments between label and these.
         self._named = names[names.index('ignore_index') :] if 'ignore_index' in names[2:] else []
         self._unnamed = len(names) - len(self._named) - 2
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -137,7 +137,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
                     config.setdefault(name, own)
         try:
             return MODELS.build(config)
-        except (TypeError, ValueError, AssertionError) as error:  # its text may not say what is wrong in the config
+        except (TypeError, ValueError, AssertionError) as error:  # the message may not say what is wrong in the config
             given = ', '.join(f'{name}={shorten(value)}' for name, value in arguments.items())
             hint = f'. Given: {given}; arguments of a base config stay unless _delete_=True removes them'
             text = str(error).rstrip('.') + (hint if given else '')
@@ -145,7 +145,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property
     def ignore_index(self) -> Optional[int]:
-        """The label to ignore: the guard's argument, otherwise the loss's own; ``None`` if neither has one."""
+        """The label to ignore: the argument of the guard, else that of the loss, or ``None`` if neither is set."""
         own = self._own_ignore_index
         return getattr(self.loss, 'ignore_index', None) if own is None else own
 
@@ -163,7 +163,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         r"""Call the loss with sanitized labels.
 
         ``label`` holds class indices (N, \*) of an integer dtype, or another target of the loss: a pair of labels and
-        qualities, or dense targets (passed through: they are not used as indices). One of ``args`` may be the
+        qualities, or dense targets, which pass through because they are not used as indices. One of ``args`` may be the
         ``ignore_index``, if the loss accepts it; keywords that are ``None`` and unknown to the loss are left out.
 
         Raises:
@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge ``loss=dict(...)`` with the arguments written next to it; raise if both set one to different values."""
+    """Merge ``loss=dict(...)`` with the arguments next to it; raise ValueError if both set an argument differently."""
     twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
@@ -252,12 +252,12 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def map_parts(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
-    """Apply ``change`` to a loss, or to each part of one that returns parts."""
+    """Apply ``change`` to the value of a loss, or to each part if the loss returns a dict."""
     return {name: change(part) for name, part in loss.items()} if isinstance(loss, dict) else change(loss)
 
 
 def _attach(loss: Tensor, pred: Tensor) -> Tensor:
-    """Attach a loss to the graph of the scores; without a graph, DDP waits for gradients that never come."""
+    """Attach a loss to the graph of the scores, because DistributedDataParallel hangs if no gradient arrives."""
     if loss.requires_grad or not pred.requires_grad:
         return loss
     return loss + pred[:0].sum()  # the sum of nothing is exactly 0, whatever the scores hold
@@ -283,8 +283,9 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
     """Return {name: class} with a class ``GuardedX`` for each loss X of a framework, without importing the framework.
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
-    ``ignore_index`` and ``on_invalid`` of the guard. The class for a loss that cannot be guarded raises the reason
-    when it is built. Losses that have their own guarded class are left out. ``pickle`` finds the classes in ``module``.
+    ``ignore_index`` and ``on_invalid`` of the guard. If a loss cannot be guarded, instantiating its class raises an
+    error that says why. Losses that have their own guarded class are left out. ``pickle`` finds the classes in
+    ``module``.
     """
     found: Dict[str, type] = {}
     for full_name in (*GUARD_BY_NAME, *REASONS):

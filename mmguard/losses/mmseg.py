@@ -10,8 +10,8 @@ from mmguard.losses.guarded_loss import GuardedLossBase, build_guarded_losses
 class GuardedCrossEntropyLoss(CrossEntropyBase):
     """Guarded version of mmseg's CrossEntropyLoss.
 
-    With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
-    pixels, which crash mmseg, follow ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. See
+    With valid labels, value and gradient are those of ``mmseg.CrossEntropyLoss``. Class weights with ignored pixels,
+    which crash mmseg, give the result of ``torch.nn.functional.cross_entropy``. Invalid labels are excluded. See
     :class:`~mmguard.losses.cross_entropy.CrossEntropyBase` for the arguments.
     """
 

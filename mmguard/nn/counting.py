@@ -22,9 +22,9 @@ from mmguard.text import quantity
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 #: Losses whose counts a hook has not read yet.
 _unread: weakref.WeakSet[CountsLabels] = weakref.WeakSet()
-#: Replicas of DataParallel run in threads.
+#: Lock for adding counts, because replicas of DataParallel run in threads.
 _replicas = threading.Lock()
-#: Name of a loss -> the counts of deleted losses, on the device: deleting a loss waits for nothing.
+#: Class name -> counts of deleted losses, kept on the device so that deleting a loss does not synchronize.
 _gone: Dict[str, torch.Tensor] = {}
 
 
@@ -42,7 +42,7 @@ def register_loss(loss: Any) -> None:
 
 def take_counts_of(loss: Any) -> None:
     """Save the counts of a loss that is garbage-collected, or that lives until the process ends."""
-    if loss.__dict__.get('_made_in') != os.getpid():  # made in the process that forked this one
+    if loss.__dict__.get('_made_in') != os.getpid():  # the loss was created in the parent process
         return
     name, counts, copied = type(loss).__name__, loss.counts_by_value, loss.copied_counts
     loss.reset_tally()
@@ -53,7 +53,7 @@ def take_counts_of(loss: Any) -> None:
 
 
 def has_unread_counts() -> bool:
-    """Return True if no hook has read the counts of a guarded loss, because it is new in its model, or in no model."""
+    """Return True if a guarded loss has counts that no hook has read, e.g. because the loss is in no model."""
     return bool(_unread)
 
 
@@ -96,7 +96,7 @@ class AddsCounts:
     training: bool
     #: True if calls in evaluation mode are counted.
     _counts_in_eval = False
-    #: The module that DataParallel has replicated for one step, which keeps the counts.
+    #: The original module, which keeps the counts, if this module is a replica of DataParallel.
     _replica_of: Optional[AddsCounts] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -132,13 +132,13 @@ class AddsCounts:
 
 
 class KeepsTally(AddsCounts):
-    """Mixin of losses that counts elements seen, skipped and remapped over all training calls, and invalid values.
+    """Mixin of losses that counts elements seen, skipped and remapped, and each invalid value, over all training calls.
 
     At the end of the process that made the loss, one line (logger ``mmguard``) reports the elements skipped or
     remapped since the last reset.
     """
 
-    #: Counts that a copy, or an unpickled loss, got from the original, which reports them.
+    #: Counts that a copied or unpickled loss has from the original loss; only the original reports them.
     copied_counts: Optional[Tensor] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -156,7 +156,7 @@ class KeepsTally(AddsCounts):
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:
-        """:attr:`counts` and, for class indices, the table of invalid values after them; ``None`` before any call."""
+        """:attr:`counts`, for class indices followed by a count per invalid value; ``None`` before any call."""
         return self._counts
 
     @property
@@ -195,14 +195,14 @@ class CountsLabels(AddsCounts):
     _seen: Union[int, Tensor] = 0
 
     def take_valid(self) -> Optional[Tuple[Union[int, Tensor], Tensor]]:
-        """Return the numbers of elements seen and valid since the last call; ``None`` if nothing was seen."""
+        """Return the numbers of elements seen and valid since the last call, or ``None`` if nothing was seen."""
         seen, valid = self._seen, self._counts
         vars(self).update(_seen=0, _counts=None)  # Module.__setattr__ looks for parameters first
         _unread.discard(self)
         return None if valid is None else (seen, valid)
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return elements seen, skipped, remapped since the last call: int64 (3,); ``None`` if nothing was seen."""
+        """Return counts (seen, skipped, remapped) since the last call: int64 (3,), or ``None`` if nothing was seen."""
         taken = self.take_valid()
         return None if taken is None else build_counts(*taken, self.on_invalid)
 
@@ -214,9 +214,9 @@ class CountsLabels(AddsCounts):
             _unread.add(self)
 
     def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
-        """Name the file of the first invalid element, if its first index is the sample in the batch.
+        """Add the file of the first invalid element to an error, if the first index of labels is the sample.
 
-        Labels of boxes and queries are flattened over the batch: their first index says nothing about the sample.
+        Labels of boxes and queries are flattened over the batch, so their first index does not identify the sample.
         """
         if not self.sources or not error.positions or label is None:
             return error

@@ -23,7 +23,7 @@ from mmguard.labels.tally import (
 )
 from mmguard.log.messages import warn_unreported
 
-#: A set, because comparing a dtype of numpy with one of torch is an error.
+#: A set, because ``==`` between a dtype of numpy and a dtype of torch raises an error.
 INT64 = {torch.int64, np.dtype(np.int64)}
 _INF = float('inf')
 
@@ -31,11 +31,11 @@ _INF = float('inf')
 class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
-    Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before,
-    the report needs ``'label_guard'`` in the ``meta_keys`` of PackDetInputs. Put the guard after transforms
-    that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields
-    of an instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples
-    need GuardSegLabels as well.
+    Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before
+    PackDetInputs, the report needs ``'label_guard'`` in its ``meta_keys``. Put the guard after transforms that mix
+    several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields of an
+    instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples need
+    GuardSegLabels as well.
 
     Boxes keep their type; only HorizontalBoxes and plain arrays are checked.
 
@@ -50,8 +50,8 @@ class GuardInstanceLabels(BaseTransform):
             background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         check_boxes (bool): Remove instances whose box is not finite, has no area or is entirely outside
-            the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
-            that reason. Defaults to True.
+            the image (and the image file, whose coordinates mmdet's test pipelines keep). These instances count as
+            skipped, with the fault of the box as the reason. Defaults to True.
         keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
             ignored ones. ``False`` removes them, for a model whose assigners did not use ignored instances
             (``ignore_iof_thr=-1``) before mmguard: valid instances are then trained as before. Annotated ignored
@@ -159,7 +159,7 @@ class GuardInstanceLabels(BaseTransform):
         return tally
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """Return True for most clean images, in few steps: each first call of torch or numpy costs 10 us."""
+        """Return True for most images without faults, in few steps, because calls of torch and numpy take time."""
         if (
             labels is None
             or getattr(labels, 'ndim', None) != 1
@@ -341,10 +341,10 @@ def _make_like(instances: Any, fields: Dict[str, Any]) -> Any:
 
 
 def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarray]:
-    """Return the index in ``BOX_REASONS`` of the first fault of each box (0: no fault); ``None`` if no box has a fault.
+    """Return the index in ``BOX_REASONS`` of each box's first fault (0 if valid), or ``None`` if all boxes are valid.
 
-    Also ``None`` for a type of mmdet that is not HorizontalBoxes. Plain arrays hold (x1, y1, x2, y2), in pixels;
-    ``img_shape`` is height and width; if these are infinite, no box is outside.
+    Return ``None`` for box types of mmdet other than HorizontalBoxes, too. Plain arrays hold (x1, y1, x2, y2), in
+    pixels. ``img_shape`` is (height, width); if these are infinite, no box is outside.
     """
     if not len(boxes):
         return None
@@ -354,7 +354,7 @@ def find_box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.n
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
-    """Return True if there are few boxes and none has a fault; False if there are many, or of another type."""
+    """Return True if there are at most ``FEW_INSTANCES`` boxes, of a type that can be checked, and all are valid."""
     corners = _get_corners(boxes)
     if corners is None or len(corners) > FEW_INSTANCES:
         return False
@@ -368,7 +368,7 @@ def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
 
 
 def _get_corners(boxes: Any) -> Any:
-    """Return (N, 4) corners of horizontal boxes, without a copy; ``None`` for any other type of box."""
+    """Return (N, 4) corners of horizontal boxes, without a copy, or ``None`` for any other type of box."""
     if hasattr(boxes, 'tensor'):
         box_type: Any = type(boxes)
         return boxes.tensor if _is_horizontal(box_type) else None

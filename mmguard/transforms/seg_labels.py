@@ -31,8 +31,8 @@ class GuardSegLabels(BaseTransform):
         on_invalid (str): ``'ignore'`` (default) sets invalid pixels to ``ignore_index``, ``'clip'`` clamps them into
             the classes, ``'raise'`` raises ``LabelGuardError`` that names the file.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first;
-            ``{7: 0, 8: 1, '*': 255}`` ignores every value that it does not name. A second guard with the same map
-            does not apply it again, if the report of the first reaches it.
+            ``{7: 0, 8: 1, '*': 255}`` ignores all values except 7 and 8. A second guard with the same map does not
+            apply the map again if it gets the report of the first guard.
 
     Raises:
         ValueError: Arguments out of range; when called, a label map that is not 2-D.

@@ -1,4 +1,4 @@
-"""Guards of stock losses: one class per kind of loss, found by the name of the loss's class.
+"""Guards of stock losses: one class per kind of loss, looked up by the class name of the loss.
 
 Imports no framework, and nothing above :mod:`mmguard.functional`.
 """

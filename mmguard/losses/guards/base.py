@@ -14,9 +14,9 @@ from mmguard.functional.validate import OPENMMLAB, validate_class_target
 class LossGuard:
     """Guard that calls one kind of stock loss so that excluded elements do not affect it."""
 
-    #: ``package.Class`` of the stock losses that it guards.
+    #: ``package.Class`` of the stock losses that this class guards.
     serves: ClassVar[Tuple[str, ...]] = ()
-    #: True if the label after the last class is valid too, the background.
+    #: True if ``num_classes`` is a valid label, too: the background.
     background: bool = False
 
     def __init__(self, loss: nn.Module) -> None:

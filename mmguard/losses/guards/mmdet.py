@@ -1,4 +1,4 @@
-"""Guards of mmdet's losses, which have a background label, no ignored label, and the caller's ``avg_factor``."""
+"""Guards of mmdet's losses, which have a background label, no ignored label, and an ``avg_factor`` argument."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class DetectionGuard(LossGuard):
 
 
 def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
-    """Return weights (N,), (N, C) or flat (N * C,) with zeros for excluded elements."""
+    """Return weights of shape (N,), (N, C) or (N * C,) with zeros for excluded elements."""
     if weight is None:
         return keep.to(pred.dtype)
     return reshape_weight(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
 
 
 def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
-    """Reshape the weights to one row per element."""
+    """Reshape the weights to one row per element: (N, 1) or (N, C)."""
     if weight.numel() not in (pred.shape[0], pred.numel()):
         raise ValueError(
             f'expected weight of {pred.shape[0]:,} (one per element) or {pred.numel():,} numbers (one per element and '
@@ -46,7 +46,7 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 
 
 def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
-    """Return how many valid elements, and how many elements in all, an ``avg_factor`` counts: 0-d tensors.
+    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: 0-d tensors.
 
     ``counted`` and ``skipped`` are masks of valid and invalid elements; those with weight 0 are not counted.
     """
@@ -95,7 +95,7 @@ class FocalDetectionGuard(DetectionGuard):
 
 
 class QualityFocalGuard(FocalDetectionGuard):
-    """Focal guard for targets that are pairs of label and quality; stock trains an invalid label as background."""
+    """Focal guard for pairs of label and quality. The stock loss trains an invalid label as background."""
 
     serves = ('mmdet.QualityFocalLoss',)
 

@@ -192,7 +192,7 @@ class LovaszGuard(LossGuard):
             pred, target, pixels = pred[has_pixels], target[has_pixels], pixels[has_pixels]
         smallest = pixels.min() if self.loss.per_image else pixels.sum()
         if smallest == 1:
-            # The stock loss squeezes a single pixel's dimension away. Every pixel twice has the same Jaccard index.
+            # The stock loss squeezes a single pixel's dimension away. Doubling all pixels keeps the Jaccard index.
             pred, target = torch.cat([pred, pred], dim=-1), torch.cat([target, target], dim=-1)
         return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
 
