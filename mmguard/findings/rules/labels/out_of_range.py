@@ -208,9 +208,7 @@ class OutOfRange(OutsideRule):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
                 yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
         if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
-            question = Message(
-                'Are pixels of value {seen} void (unlabeled), or are they a mistake?', seen=join_items(seen)
-            )
+            question = Message('Is {seen} void (unlabeled) in your data, or a mistake?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
