@@ -90,10 +90,10 @@ def name_types(tree: Any) -> Any:
 
 
 def find_scope(tree: Dict[str, Any], path: Path) -> str:
-    """Return the scope in which a part is built: the innermost ``_scope_`` around it.
+    """Return the scope in which a component is built: the innermost enclosing ``_scope_``.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
-    mmseg's scope. The path may end in a default part, which is not in the tree.
+    mmseg's scope. ``path`` may name a component that the config leaves at its default.
     """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree

@@ -1,6 +1,6 @@
-"""Agreement of distributed ranks on their losses, for any training loop.
+"""Checks that all distributed ranks report the same losses, for any training loop.
 
-Imports :mod:`mmguard.log` and the packages below it, no framework.
+Imports :mod:`mmguard.log` and the packages below it, but no framework.
 """
 
 from mmguard.distributed.agreement import Agreed, LossAgreement, RankLosses, align_losses

@@ -23,7 +23,7 @@ ALL_SAFE = 'safe'
 
 @dataclass(frozen=True)
 class Edit:
-    """Correction of a finding, by changes of a config, label files or packages."""
+    """Proposed correction for a finding: changes to the config, to label files or to packages."""
 
     title: str  #: Description of the change, one sentence in the imperative.
     question: str = ''  #: Question for the user, which can be answered by looking at the data; empty: the edit is safe.

@@ -1,4 +1,4 @@
-"""Diagnosis: runs rules on facts and tries the edits of their findings, for `check`, `scan`, `report` and the hooks."""
+"""Diagnosis: functions that run the rules and try their edits, for `check`, `scan`, `report` and the hooks."""
 
 from __future__ import annotations
 

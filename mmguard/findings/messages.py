@@ -119,11 +119,11 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes numbered edits of label files, or ``''`` without such edits.
+    """Return a sentence with the command that writes the edits of label files by number, or ``''`` without edits.
 
     Args:
         target (str): The target of the scan.
-        options (list[str]): Options of the scan, which are needed to get the same numbers.
+        options (list[str]): Options of the scan; with others the edits have other numbers.
     """
     numbers = {edit.number: None for finding in findings for edit in finding.edits if edit.number and edit.files}
     if not numbers:

@@ -91,7 +91,7 @@ def _find_objection(rule: Any, code: str) -> str:
             return f'its {name} must be a string, got {shorten(text)}'
         list(Formatter().parse(text))
     if not isinstance(getattr(rule, 'example', None), Example) or rule.severity not in SEVERITIES:
-        return f'it needs an Example, and a severity of {", ".join(SEVERITIES)}'
+        return f'the rule needs an Example, and a severity that is one of {", ".join(SEVERITIES)}'
     unknown = set(rule.looks_at) - set(Facts._fields)
     return f'it needs unknown facts: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
 

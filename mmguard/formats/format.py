@@ -75,13 +75,13 @@ class LabelFiles(NamedTuple):
 
 
 def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[bytes, Corrected, int]:
-    """Return the bytes of a label file, its correction, and its permissions.
+    """Return the original bytes of a label file, the :class:`Corrected` file, and the file permissions.
 
     Args:
         target (str): The folder or file that is corrected.
-        files (LabelFiles): Its label files.
+        files (LabelFiles): Label files of ``target``.
         path (str): Path of the file.
-        name (str): Name of the file in the copy.
+        name (str): Name of the file in the corrected copy.
 
     Raises:
         NotCorrected: The file cannot be corrected.

@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce a loss, in float32 if it is ``per_element``. A mean is taken over the elements that are not excluded."""
+    """Reduce a loss; a mean counts only elements that are not excluded. If ``per_element``, reduce in float32."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)

@@ -1,4 +1,4 @@
-"""Detection of shifts and flips between figures that are drawn into an image and into its label."""
+"""Detection of shifts and flips between an image and its label, by test figures drawn into both."""
 
 from __future__ import annotations
 

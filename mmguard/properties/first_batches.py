@@ -312,7 +312,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     own, others = ([one for one in shares if one] for shares in steps.edges)
     if len(own) > 3 and len(others) > 3 and np.mean(own) < _OWN_EDGES * np.mean(others):
         words = f'edges of the images at the borders of their own labels: {np.mean(own):.2f} times the average, '
-        words += f'at those of other images: {np.mean(others):.2f}. Draw one image with its label'
+        words += f'at the label borders of other images: {np.mean(others):.2f}. Draw one image with its label'
         results.append(note('labels', words, dict(own=float(np.mean(own)), others=float(np.mean(others)))))
     if not readings:
         return results

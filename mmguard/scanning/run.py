@@ -154,7 +154,7 @@ def list_offers(results: Sequence[SetResult]) -> List[Offer]:
 def _read_again(
     plan: Plan, result: SetResult, config: Optional[ReadConfig], options: Mapping[str, Any], files: FileChanges
 ) -> Optional[LabelFacts]:
-    """Return the facts of a data set with another config, other options or changed files; ``None`` if unknown."""
+    """Read a data set with another config, other options or changed files; return ``None`` if that is impossible."""
     known = plan.find_source(result.name)
     assert known is not None
     fresh: List[Plan] = []

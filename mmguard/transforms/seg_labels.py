@@ -98,8 +98,8 @@ def _check(label: np.ndarray, shape: Tuple[int, ...], source: Optional[str]) -> 
         )
     if label.dtype.kind == 'f':
         raise TypeError(
-            f'{where}: the label map is {label.dtype}, expected integers. Was it resized bilinearly (label maps need '
+            f'{where}: expected a label map of integers, got {label.dtype}. Was it resized bilinearly (label maps need '
             f'nearest), or scaled to 0..1 (ToTensor is for images)?'
         )
     if label.dtype.kind not in 'biu':
-        raise TypeError(f'{where}: the label map is {label.dtype}, expected integers')
+        raise TypeError(f'{where}: expected a label map of integers, got {label.dtype}')

@@ -143,7 +143,7 @@ def _read_names(value: Any) -> Tuple[List[str], str]:
     try:
         by_id = {int(key): str(name) for key, name in value.items()}
     except (TypeError, ValueError):
-        return [], 'a key of names is not a number'
+        return [], '`names` has a key that is not a number'
     if sorted(by_id) != list(range(len(by_id))):
         ids = ', '.join(map(str, sorted(by_id)[:8]))
         return [], f'the keys of names are {ids}: they must be 0 to {len(by_id) - 1}'

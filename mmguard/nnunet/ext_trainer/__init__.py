@@ -1,1 +1,1 @@
-"""Folder for ``nnUNet_extTrainer``; it holds one module, since nnU-Net imports every module by its bare name."""
+"""Folder for ``nnUNet_extTrainer``. It has only one module: nnU-Net imports each module in it as a top-level one."""

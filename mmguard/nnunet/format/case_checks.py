@@ -179,7 +179,7 @@ class CaseChecker:
         if where:
             said += f'; {where[FRACTIONS]}'
         if label.scaling:
-            said += f'; the header scales: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
+            said += f'; the header scales values: value * {label.scaling[0]:g} + {label.scaling[1]:g}'
         return self._build_fault(label, said, label.fractions, {value: broken[value] for value in shown}, where)
 
     # ---- two files

@@ -258,7 +258,7 @@ _LOOKED_AT = 5000
 
 
 def find_raw_datasets(target: str) -> List[str]:
-    """Return the folders of the data sets in ``target``: a data set, its dataset.json, or nnUNet_raw with several."""
+    """Return the data set folders in ``target``: a data set folder, its dataset.json, or nnUNet_raw."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if not os.path.isdir(target):

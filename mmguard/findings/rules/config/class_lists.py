@@ -87,7 +87,12 @@ class ClassesNotRead(ConfigRule):
         known, own = get_metainfo(dataset), getattr(dataset.cls, 'CLASSES', None)
         capitals = metainfo.get('CLASSES') if isinstance(metainfo, dict) and 'classes' not in metainfo else None
         if capitals and list(capitals) != list(known.get('classes') or ()):
-            return dataset.place('metainfo.CLASSES'), capitals, 'Write classes in lower case.', self.title_capitals
+            return (
+                dataset.place('metainfo.CLASSES'),
+                capitals,
+                'Rename CLASSES to classes.',
+                self.title_capitals,
+            )
         is_said = says_classes(dataset) or dataset.is_old or known.get('classes') is not None
         if not is_said and isinstance(own, (list, tuple)) and own:
             place = f'{dataset.path} ({dataset.name}.CLASSES)'

@@ -98,7 +98,10 @@ class StoredAsColors(ChannelRule):
         colors = {color for split in list_splits(facts) for color in get_maps(split).colors}
         if get_maps(labels).lossy or not colors:
             return
-        title, known = 'Rewrite the files, each color as the index of its class.', self._build_table(facts, colors)
+        title, known = (
+            'Rewrite the files so that each color becomes the index of its class.',
+            self._build_table(facts, colors),
+        )
         if known:
             clear = colors <= set(known)
             others = {} if clear else dict.fromkeys(colors - set(known), VOID)

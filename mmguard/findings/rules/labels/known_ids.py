@@ -263,7 +263,7 @@ class AdeNotReduced(DataRule):
     limits = 'Without the class list of ADE20K, other data with ids 0..150 look the same: the edit asks.'
     advice = (
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
-        'in LoadAnnotations. If not, a split was converted already, or 150 is one more class: do not subtract 1.'
+        'in LoadAnnotations. Otherwise do not subtract 1: the split is already converted, or 150 is another class.'
     )
     pytorch = (
         'If 0 is "other" and 1 is wall, write target = target - 1 and ignore_index=-1. If not, find out where 150 '

@@ -99,7 +99,7 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 
 
 class FaultRule(AnnotationRule):
-    """Base class of rules about faults in records and masks, selected by the beginning of their description."""
+    """Base class of rules about faults in records and masks; each rule selects faults by the beginning of the text."""
 
     #: Prefixes of the faults that the rule reports; if empty, all faults in records that no other rule reports.
     faults: ClassVar[Tuple[str, ...]] = ()
