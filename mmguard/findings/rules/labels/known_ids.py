@@ -96,7 +96,7 @@ class RawCityscapesIds(DataRule):
         return rate_share(share) if full else None
 
     def _judge_by_ids(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that values are Cityscapes ids if num_classes is unknown, or ``None`` if they are not."""
+        """Return the certainty of Cityscapes ids if num_classes is unknown, or ``None`` if they are not."""
         counts = count_trained(labels)
         ids = select_ids(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
