@@ -67,7 +67,7 @@ def test_the_guard_is_named_for_what_it_takes_out(coco: str, on_invalid: str) ->
         assert found[-2:] == [('GuardInstanceLabels', 'vanishes', 80), ('GuardInstanceLabels', 'vanishes', 82)]
         assert found[:-2] == [('GuardInstanceLabels', 'appears', 79)] * (on_invalid == 'clip')
         assert {c.origin for leg in traced.legs[1:] for c in leg.changes} == {
-            f'GuardInstanceLabels sanitizes it: {on_invalid=}'
+            f'sanitized by GuardInstanceLabels: {on_invalid=}'
         }
 
 
