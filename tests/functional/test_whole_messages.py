@@ -113,6 +113,7 @@ CALLS: Dict[str, List[Callable[[], Any]]] = {
         lambda: check_target(MAP[:, 0], labels(0, 255).float(), ignore_index=255, kind='multilabel'),
         lambda: check_target(MAP, labels(0, 1, 2, 3, 0), ignore_index=3),
         lambda: check_target(MAP, LABEL, kind='probabilities'),
+        lambda: check_target(torch.zeros(1, 3), torch.tensor([[0.0, 1, 255]]), kind='multilabel'),
     ],
     'cross_entropy: options': [
         lambda: cross_entropy(MAP, MAP.softmax(1), ignore_index=255),
