@@ -7,7 +7,7 @@ import os
 import os.path as osp
 import random
 import socket
-from typing import List, NamedTuple
+from typing import Any, List, NamedTuple
 
 from warm import Program, run_all
 
@@ -89,3 +89,11 @@ def run_ranks(
         for rank in range(ranks)
     ]
     return [Rank(*ended) for ended in run_all(programs, timeout)]
+
+
+def run_well(child: str, *arguments: str, **options: Any) -> List[Rank]:
+    """Run a script as :func:`run_ranks` does; every process must end well."""
+    ranks = run_ranks(child, *arguments, **options)
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    return ranks

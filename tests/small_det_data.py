@@ -12,8 +12,10 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import pytest
+import voc_cases
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
+from voc_cases import obj, xml
 
 pytest.importorskip('mmdet')
 
@@ -149,14 +151,11 @@ def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, faults: S
                 objects.append(Thing(3, OUTSIDE))
             if number == 7:
                 objects.append(Thing(num_classes if 'labels' in faults else 9, PLACES[3], ignored=True))
-            text = f'<annotation><size><width>{SIZE}</width><height>{SIZE}</height><depth>3</depth></size>'
-            for thing in objects:
-                x1, y1, x2, y2 = (value + 1 for value in thing.box)  # VOC counts from 1
-                text += (
-                    f'<object><name>{names[thing.label]}</name><difficult>{int(thing.ignored)}</difficult><bndbox>'
-                    f'<xmin>{x1}</xmin><ymin>{y1}</ymin><xmax>{x2}</xmax><ymax>{y2}</ymax></bndbox></object>'
-                )
-            write_text(osp.join(root, year, 'Annotations', f'{stem}.xml'), text + '</annotation>')
+            found = [  # VOC counts from 1
+                obj(names[thing.label], [value + 1 for value in thing.box], int(thing.ignored)) for thing in objects
+            ]
+            text = xml(*found, size=voc_cases.SIZE.format(SIZE, SIZE))
+            write_text(osp.join(root, year, 'Annotations', f'{stem}.xml'), text)
         write_text(osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt'), '\n'.join(stems))
     return root
 

@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 import torch
+from coco_cases import ann, coco, write
 from doc_pages import ROOT, Block, blocks, pages, text_of
 from torch import nn
 from volume_facts import HAS_NNUNET
@@ -332,15 +333,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.fromarray(label).save(folder / f'data/camvid/trainannot/000{number}.png')
     log = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    loss.backward()\n'
     (folder / 'train.log').write_text(log + 'RuntimeError: CUDA error: device-side assert triggered\n')
-    coco = {
-        'images': [{'id': 1, 'file_name': '1.jpg', 'width': 64, 'height': 64}],
-        'categories': [{'id': label, 'name': f'class {label}'} for label in range(3)],
-        'annotations': [
-            dict(id=label + 1, image_id=1, category_id=label, bbox=[4, 4, 9, 9], area=81, iscrowd=0)
-            for label in range(3)
-        ],
-    }
-    (folder / 'train.json').write_text(json.dumps(coco))
+    boxes = [ann(label, 0, label, (4, 4, 9, 9)) for label in range(3)]
+    write(folder, coco(boxes, 1, [f'class {label}' for label in range(3)], 0))
     from mmguard import Tally
 
     TallyLog(str(folder / 'work_dirs/retinanet'), num_classes=264).write(

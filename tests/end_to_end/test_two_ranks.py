@@ -9,14 +9,13 @@ from glob import glob
 import numpy as np
 import pytest
 from PIL import Image
-from ranks import run_ranks
+from ranks import run_ranks, run_well
 from small_det_data import MAKERS
 from small_det_data import expected_samples as expected_instances
 from small_det_runs import LAYOUTS, faults_in
 from small_runs import make_cityscapes, read_lines
 
 from mmguard.cli import main
-from mmguard.compat.stack import find_config_file
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +36,7 @@ leave()
 
 
 def test_what_is_shown_adds_up_to_the_lines_of_all_ranks(cityscapes: str, work_dir: str) -> None:
-    ranks = run_ranks(SHOWN, cityscapes, work_dir)
+    ranks = run_well(SHOWN, cityscapes, work_dir)
     lines = [line for path in glob(osp.join(work_dir, '*', 'label_guard*.jsonl')) for line in read_lines(path)]
     train, val = (
         {line.get('step', line['iter']): 0 for line in lines if line['mode'] == mode} for mode in ('train', 'val')
@@ -48,7 +47,6 @@ def test_what_is_shown_adds_up_to_the_lines_of_all_ranks(cityscapes: str, work_d
     shown = [sum(n for at, n in train.items() if start < at <= end) for start, end in zip((0, *ends), ends)]
     assert sum(shown) == sum(train.values()) > 0
     for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('SUMS') == [str(shown), str(list(val.values()))]
         assert rank.said('NAMES') == ["['train/guard/skipped_pixels', 'val/guard/val/skipped_pixels']"]
     written = read_lines(glob(osp.join(work_dir, '*', 'vis_data', 'scalars.json'))[0])
@@ -85,7 +83,7 @@ def test_a_checkpoint_between_two_logged_lines_holds_the_sums(
     begun, resumed = (osp.join(work_dir, name) for name in ('begun', 'resumed'))
     run_ranks(RESUMED, cityscapes, begun, saved, '')
     (checkpoint,) = glob(osp.join(begun, '*iter_5.pth'))
-    ranks = run_ranks(RESUMED, cityscapes, resumed, saved, checkpoint)
+    ranks = run_well(RESUMED, cityscapes, resumed, saved, checkpoint)
     first, second = (
         [line for path in glob(osp.join(folder, '*', 'label_guard*.jsonl')) for line in read_lines(path)]
         for folder in (begun, resumed)
@@ -94,20 +92,16 @@ def test_a_checkpoint_between_two_logged_lines_holds_the_sums(
     trained += [line for line in second if line['mode'] == 'train']
     assert {line['iter'] for line in trained} == {*range(1, 9)}
     for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('SKIPPED') == [str(sum(line['skipped_pixels'] for line in trained))]
 
 
 CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
-STOCK = find_config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
 OHEM_CHILD = """
 from mmengine.config import Config
 from small_runs import Run, shrink
 config = distributed(shrink(Config.fromfile(sys.argv[3]), sys.argv[1], sys.argv[2], iters=4))
 config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
-if not sys.argv[3].endswith('_guarded.py'):
-    config.model.decode_head.loss_decode[0].class_weight = None  # or it dies of F1 before F6 shows
-config.custom_hooks = [dict(type=name) for name in sys.argv[4:]]
+config.custom_hooks = [dict(type='LabelGuardHook')]
 run = Run(config).train()
 say_parameters(run.runner.model)
 leave()
@@ -126,9 +120,7 @@ def half_ignored(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir: str) -> None:
-    ranks = run_ranks(OHEM_CHILD, half_ignored, work_dir, CONFIG, 'LabelGuardHook')
-    for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
+    ranks = run_well(OHEM_CHILD, half_ignored, work_dir, CONFIG)
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
 
 
@@ -162,9 +154,7 @@ def test_a_rank_without_an_instance_holds_up_nobody(
     # Images are dealt out in turns, two per rank and iteration. Rank 1 has the one whose every label is invalid, and
     # only once, in the end, another: one label of it is invalid.
     indices = [0, 4, 5, 4, 0, 4, 5, 4, 0, 4, 5, 1]
-    ranks = run_ranks(DET_CHILD, family, root, work_dir, str(indices), ','.join(NAMES))
-    for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
+    ranks = run_well(DET_CHILD, family, root, work_dir, str(indices), ','.join(NAMES))
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
 
     invalid = {sample['source']: sample for sample in expected_instances(faults_in(family, root))}
@@ -236,9 +226,8 @@ def test_the_rank_hook_alone_does_not_hold_them_up_either(
 ) -> None:
     """Stock losses, clean labels; rank 1 has no target in four iterations in a row."""
     root = MAKERS[family](str(tmp_path_factory.mktemp(family)), faults=())
-    ranks = run_ranks(HOOK_ALONE, family, root, work_dir, '[99, 0]')
+    ranks = run_well(HOOK_ALONE, family, root, work_dir, '[99, 0]')
     for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('GUARDED') == ['[]']
     assert [len(rank.said('EMPTIED')) >= 8 for rank in ranks] == [False, True]
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
@@ -249,9 +238,7 @@ def test_what_a_rank_lacked_is_on_the_console_in_the_lines_and_in_the_report(
 ) -> None:
     """Rank 1 has no target from the first iteration on, rank 0 none from the third on."""
     root = MAKERS['dino'](str(tmp_path_factory.mktemp('dino')), faults=())
-    ranks = run_ranks(HOOK_ALONE, 'dino', root, work_dir, '[4, 0]')
-    for rank in ranks:
-        assert rank.returncode == 0, rank.output[-3000:]
+    ranks = run_well(HOOK_ALONE, 'dino', root, work_dir, '[4, 0]')
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
     emptied = [{path.split('/')[-1] for path in rank.said('EMPTIED')} for rank in ranks]
     (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))

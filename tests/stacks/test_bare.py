@@ -13,6 +13,7 @@ import pytest
 from coco_cases import ann, write
 from needs import find_test_files, read_needs, read_stack
 from put_file import put
+from voc_cases import obj, xml
 from warm import run_beside_torch
 
 import mmguard
@@ -108,12 +109,8 @@ def test_a_coco_file_is_scanned_without_pillow(coco: str) -> None:
 
 
 def test_a_voc_folder_is_scanned(tmp_path: Path) -> None:
-    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>{right}</xmax><ymax>9</ymax></bndbox>'
     for name, right in (('a', 8), ('b', 1)):
-        (tmp_path / f'{name}.xml').write_text(
-            '<annotation><size><width>32</width><height>32</height></size><object><name>ship</name>'
-            f'<difficult>0</difficult>{box.format(right=right)}</object></annotation>'
-        )
+        put(tmp_path / f'{name}.xml', xml(obj('ship', (1, 1, right, 9))))
     pytest.importorskip('rich')
     done = command('scan', str(tmp_path), '--json', '-', present=('rich',))
     (found,) = json.loads(done.stdout)['datasets']
@@ -153,10 +150,9 @@ def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path, coco:
     ],
 )
 def test_a_function_names_the_package_that_it_lacks(call: str, package: str, tmp_path: Path, coco: str) -> None:
-    (tmp_path / 'maps').mkdir()
-    (tmp_path / 'maps/a.png').write_bytes(b'\x89PNG')
-    (tmp_path / 'config.py').write_text("model = dict(type='EncoderDecoder')\n")
-    call = call.format(coco=coco, maps=tmp_path / 'maps', config=tmp_path / 'config.py')
+    maps = put(tmp_path / 'maps/a.png', b'\x89PNG').parent
+    config = put(tmp_path / 'config.py', "model = dict(type='EncoderDecoder')\n")
+    call = call.format(coco=coco, maps=maps, config=config)
     done = alone(f'import mmguard\ntry:\n    mmguard.{call}\nexcept ImportError as error:\n    print(error)')
     assert done.stderr == ''
     assert done.stdout.startswith(f'mmguard.{"Diagnosis.to_frame" if package == "pandas" else call.partition("(")[0]} ')

@@ -9,9 +9,13 @@ import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
+import coco_cases
 import numpy as np
 import pytest
+from coco_cases import ann, write
 from PIL import Image
+from put_file import put
+from voc_cases import SIZE, obj, xml
 
 import mmguard
 from mmguard.cli import main
@@ -55,37 +59,27 @@ def photo(path: Path, width: int, height: int) -> None:
 
 def coco(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -> Tuple[Path, Dict[str, Any]]:
     """Write corners as x, y, width, height."""
-    record: Dict[str, Any] = dict(images=[], annotations=[], categories=[dict(id=1, name='ship')])
+    annotations: List[Any] = []
     for number, boxes in enumerate(images):
         photo(root / 'images' / f'{number}.png', width, height)
-        record['images'].append(dict(id=number, file_name=f'{number}.png', width=width, height=height))
         for left, top, right, bottom in boxes:
-            bbox = [left, top, right - left, bottom - top]
-            record['annotations'].append(
-                dict(id=len(record['annotations']), image_id=number, category_id=1, bbox=bbox, area=9, iscrowd=0)
-            )
-    (root / 'train.json').write_text(json.dumps(record))
-    return root / 'train.json', dict(images=str(root / 'images'))
+            box = left, top, right - left, bottom - top
+            annotations.append(ann(len(annotations), number, box=box, area=9))
+    record = coco_cases.coco(annotations, len(images), ['ship'], size=(width, height), ending='png')
+    return Path(write(root, record)), dict(images=str(root / 'images'))
 
 
 def voc(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -> Tuple[Path, Dict[str, Any]]:
     """Write corners that count from 1."""
-    (root / 'Annotations').mkdir(parents=True)
     for number, boxes in enumerate(images):
         photo(root / 'JPEGImages' / f'{number}.jpg', width, height)
-        objects = ''.join(
-            f'<object><name>ship</name><difficult>0</difficult><bndbox><xmin>{left + 1}</xmin><ymin>{top + 1}</ymin>'
-            f'<xmax>{right + 1}</xmax><ymax>{bottom + 1}</ymax></bndbox></object>'
-            for left, top, right, bottom in boxes
-        )
-        size = f'<size><width>{width}</width><height>{height}</height><depth>3</depth></size>'
-        (root / 'Annotations' / f'{number}.xml').write_text(f'<annotation>{size}{objects}</annotation>')
+        objects = (obj('ship', [corner + 1 for corner in box]) for box in boxes)
+        put(root / 'Annotations' / f'{number}.xml', xml(*objects, size=SIZE.format(width, height)))
     return root, {}
 
 
 def yolo(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -> Tuple[Path, Dict[str, Any]]:
     """Write centres and sizes as fractions."""
-    (root / 'labels').mkdir(parents=True)
     for number, boxes in enumerate(images):
         photo(root / 'images' / f'{number}.png', width, height)
         rows = [
@@ -93,9 +87,8 @@ def yolo(root: Path, width: int, height: int, images: Sequence[Sequence[Box]]) -
             f'{(bottom - top) / height}\n'
             for left, top, right, bottom in boxes
         ]
-        (root / 'labels' / f'{number}.txt').write_text(''.join(rows))
-    (root / 'data.yaml').write_text('train: images\nval: images\nnames: [ship]\n')
-    return root / 'data.yaml', {}
+        put(root / 'labels' / f'{number}.txt', ''.join(rows))
+    return put(root / 'data.yaml', 'train: images\nval: images\nnames: [ship]\n'), {}
 
 
 Write = Callable[..., Tuple[Path, Dict[str, Any]]]
