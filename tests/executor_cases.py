@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Sequence
 
-from format_cases import CASES, as_png
+from format_cases import CASES, encode
 from label_files import BLOCKS
 
 import mmguard
@@ -29,7 +29,7 @@ def write_sets(folder: Path, kinds: Sequence[str] = KINDS) -> Dict[str, Scan]:
         file.write_bytes(planted.change(file.read_bytes()))
         if case.name == 'maps':
             for number in range(200):
-                (folder / case.name / 'labels' / f'{number}_more.png').write_bytes(as_png(BLOCKS))
+                (folder / case.name / 'labels' / f'{number}_more.png').write_bytes(encode(BLOCKS))
             target = target / 'labels'
         if case.name == 'coco':
             for number in range(49):

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import coco_cases
 import numpy as np
 from coco_cases import ann
-from pictures import as_png, picture
+from pictures import encode, picture
 from put_file import put
 
 from mmguard.formats.options import ScanOptions
@@ -111,7 +111,7 @@ def yolo() -> Contents:
 
 def class_folders() -> Contents:
     draw = np.random.default_rng(0)
-    photos = [as_png(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
+    photos = [encode(draw.integers(0, 256, (48, 64, 3), dtype=np.uint8)) for _ in range(3)]
     return {
         f'{split}/{name}/{n}.png': photo
         for split in ('train', 'val')
@@ -121,7 +121,7 @@ def class_folders() -> Contents:
 
 
 def maps() -> Contents:
-    return {f'labels/{n}.png': as_png(BLOCKS) for n in range(3)}
+    return {f'labels/{n}.png': encode(BLOCKS) for n in range(3)}
 
 
 def nifti(array: np.ndarray, kind: int) -> bytes:
@@ -152,7 +152,7 @@ def nnunet() -> Contents:
 
 
 def _other_map(content: bytes) -> bytes:
-    return as_png(np.where(BLOCKS == 1, np.uint8(7), BLOCKS))
+    return encode(np.where(BLOCKS == 1, np.uint8(7), BLOCKS))
 
 
 _COCO, _VOC, _YOLO = 'train.json', 'Annotations/b.xml', 'labels/b.txt'

@@ -18,11 +18,16 @@ def picture(width: int = 64, height: int = 48, kind: str = 'JPEG') -> bytes:
     return out.getvalue()
 
 
-def as_png(array: Any) -> bytes:
+def encode(array: Any, form: str = 'PNG', mode: str = '', **options: Any) -> bytes:
+    """An array as the content of an image file."""
     from PIL import Image
 
-    out = io.BytesIO()
-    Image.fromarray(array).save(out, 'PNG')
+    image, out = Image.fromarray(array), io.BytesIO()
+    if mode == 'P':
+        image.putpalette([(37 * place) % 256 for place in range(768)])
+    elif mode:
+        image = image.convert(mode)
+    image.save(out, form, **options)
     return out.getvalue()
 
 

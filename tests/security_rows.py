@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 from coco_cases import ann, coco
-from pictures import as_png
+from pictures import encode
 
 from mmguard.cli import main
 
@@ -89,7 +89,7 @@ def serve() -> Iterator[Server]:
 
 @functools.lru_cache(maxsize=None)
 def png() -> bytes:
-    return as_png(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3)
+    return encode(np.arange(64, dtype=np.uint8).reshape(8, 8) % 3)
 
 
 def write(folder: Path, **contents: Any) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
-from format_cases import BLOCKS, Contents, as_png, class_folders, voc, yolo
+from format_cases import BLOCKS, Contents, class_folders, encode, voc, yolo
 from pictures import picture
 
 from mmguard.cli import main
@@ -26,11 +26,11 @@ COCO = {
     'categories': [{'id': 1, 'name': 'x', 'isthing': 1}],
 }
 NNUNET = {'channel_names': {'0': 'x'}, 'labels': {'background': 0, 'a': 1}, 'numTraining': 1, 'file_ending': '.png'}
-MAPS = {'0.png': as_png(BLOCKS), '1.png': as_png(BLOCKS)}
+MAPS = {'0.png': encode(BLOCKS), '1.png': encode(BLOCKS)}
 CASE = {
     'dataset.json': json.dumps(NNUNET).encode(),
-    'imagesTr/a_0000.png': as_png(BLOCKS),
-    'labelsTr/a.png': as_png(BLOCKS % 2),
+    'imagesTr/a_0000.png': encode(BLOCKS),
+    'labelsTr/a.png': encode(BLOCKS % 2),
 }
 #: Names are in another file.
 UNNAMED = {name: content for name, content in yolo().items() if name != 'data.yaml'}

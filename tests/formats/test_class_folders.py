@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pictures import as_png
+from pictures import encode
 from PIL import Image
 from scans import scanned
 
@@ -126,7 +126,7 @@ def test_what_is_no_class_folder(tmp_path: Path) -> None:
     """Label maps by city, in gray or in few colors; images beside labels; photographs alone."""
     maps = picture('P', 'PNG')
     gray = make(tmp_path / 'gray/train', 'aachen', 'ulm', content=picture('L', 'PNG'), ending='png')
-    drawn = as_png(np.array([[[0, 0, 0], [90, 1, 3]]] * 2, np.uint8))
+    drawn = encode(np.array([[[0, 0, 0], [90, 1, 3]]] * 2, np.uint8))
     color = make(tmp_path / 'color', 'aachen', 'ulm', content=drawn, ending='png')
     pairs = make(tmp_path / 'pairs', 'images')
     make(pairs, 'masks', content=maps, ending='png')

@@ -9,7 +9,7 @@ import loaders
 from format_cases import Contents, coco, voc, yolo
 from kinds import Files, Kind, Step
 from mutations import damaged_bytes, damaged_json, damaged_text, damaged_xml
-from pictures import as_png
+from pictures import encode
 
 
 def lvis() -> Dict[str, Any]:
@@ -65,7 +65,7 @@ def panoptic() -> Files:
             box, area = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
             segments.append(dict(id=place + 1 + 256 * place, category_id=2 - place, iscrowd=0, bbox=box, area=area))
         record['annotations'].append(dict(image_id=number, file_name=f'{number}.png', segments_info=segments))
-        files[f'train/{number}.png'] = (as_png(pixels), (damaged_bytes,))
+        files[f'train/{number}.png'] = (encode(pixels), (damaged_bytes,))
     return {**_json_files(record), **files}
 
 

@@ -8,10 +8,10 @@ import re
 from typing import List
 
 from config_kinds import python_text, replayable, segmentation_data
-from format_cases import coco
+from format_cases import BLOCKS, coco
 from kinds import Files, Kind
-from label_kinds import BLOCKS, image
 from mutations import NUMBERS, Random, odd_text
+from pictures import encode
 from run_kinds import flight_record
 
 #: Words that no process is ever given: an argument ends at a zero byte.
@@ -66,7 +66,7 @@ _WORDS = (
 def _files() -> Files:
     return {
         'train.json': (json.dumps(coco()).encode(), ()),
-        'maps/a.png': (image(BLOCKS, 'PNG'), ()),
+        'maps/a.png': (encode(BLOCKS), ()),
         **{name: (content, ()) for name, content in segmentation_data().items()},
         'crash.json': (flight_record(), ()),
         'config.py': (python_text(replayable()), ()),

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any, Callable, Dict
 
 import numpy as np
-from format_cases import coco
+from format_cases import BLOCKS, coco
 from kinds import Files, Kind
-from label_kinds import BLOCKS, image
 from mutations import DEEP, DIGITS, Random, damaged_tree, odd_value, with_tokens
-from pictures import picture
+from pictures import encode, picture
 
 #: What only a config in Python can hold.
 _EXPRESSIONS = (
@@ -212,9 +211,9 @@ def _files(tree: Callable[[], Dict[str, Any]], data: Callable[[], Dict[str, byte
 def segmentation_data() -> Dict[str, bytes]:
     return {
         'data/img/a.jpg': picture(15, 12),
-        'data/ann/a.png': image(BLOCKS, 'PNG'),
+        'data/ann/a.png': encode(BLOCKS),
         'data/img/b.jpg': picture(15, 12),
-        'data/ann/b.png': image(np.flipud(BLOCKS), 'PNG'),
+        'data/ann/b.png': encode(np.flipud(BLOCKS)),
     }
 
 

@@ -6,46 +6,32 @@ import gzip
 import io
 import struct
 from functools import partial
-from typing import Any
 
 import loaders
 import numpy as np
 from format_cases import BLOCKS, nnunet
 from kinds import Files, Kind
 from mutations import Random, damaged_bytes, damaged_json
-
-
-def image(label: np.ndarray, form: str, mode: str = '', **options: Any) -> bytes:
-    """An array as the content of an image file."""
-    from PIL import Image
-
-    drawn = Image.fromarray(label)
-    if mode == 'P':
-        drawn.putpalette([(37 * place) % 256 for place in range(768)])
-    elif mode:
-        drawn = drawn.convert(mode)
-    out = io.BytesIO()
-    drawn.save(out, form, **options)
-    return out.getvalue()
+from pictures import encode
 
 
 def _maps() -> Files:
     array = io.BytesIO()
     np.save(array, BLOCKS)
     contents = {
-        'gray.png': image(BLOCKS, 'PNG'),
-        'palette.png': image(BLOCKS, 'PNG', 'P'),
-        'rgb.png': image(BLOCKS * 60, 'PNG', 'RGB'),
-        'bits.png': image(BLOCKS % 2 * 255, 'PNG', '1'),
-        'wide.png': image(BLOCKS.astype(np.uint16), 'PNG'),
-        'alpha.png': image(BLOCKS, 'PNG', 'LA'),
-        'gray.tif': image(BLOCKS, 'TIFF'),
-        'packed.tif': image(BLOCKS, 'TIFF', compression='tiff_lzw'),
-        'float.tif': image(BLOCKS.astype(np.float32), 'TIFF'),
-        'cmyk.tif': image(BLOCKS * 60, 'TIFF', 'CMYK'),
-        'gray.bmp': image(BLOCKS, 'BMP'),
-        'gray.gif': image(BLOCKS, 'GIF'),
-        'gray.jpg': image(BLOCKS * 60, 'JPEG'),
+        'gray.png': encode(BLOCKS, 'PNG'),
+        'palette.png': encode(BLOCKS, 'PNG', 'P'),
+        'rgb.png': encode(BLOCKS * 60, 'PNG', 'RGB'),
+        'bits.png': encode(BLOCKS % 2 * 255, 'PNG', '1'),
+        'wide.png': encode(BLOCKS.astype(np.uint16), 'PNG'),
+        'alpha.png': encode(BLOCKS, 'PNG', 'LA'),
+        'gray.tif': encode(BLOCKS, 'TIFF'),
+        'packed.tif': encode(BLOCKS, 'TIFF', compression='tiff_lzw'),
+        'float.tif': encode(BLOCKS.astype(np.float32), 'TIFF'),
+        'cmyk.tif': encode(BLOCKS * 60, 'TIFF', 'CMYK'),
+        'gray.bmp': encode(BLOCKS, 'BMP'),
+        'gray.gif': encode(BLOCKS, 'GIF'),
+        'gray.jpg': encode(BLOCKS * 60, 'JPEG'),
         'array.npy': array.getvalue(),
     }
     # Bytes alone: an image is no tree.

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator
 
 import pytest
 from executor_cases import KINDS, Scan, write_sets
-from format_cases import as_png
+from format_cases import encode
 from label_files import BLOCKS
 
 from mmguard.cli import main
@@ -63,7 +63,7 @@ def test_a_killed_worker_loses_nothing(scans: Dict[str, Scan], client: Any) -> N
 
 def test_the_command(scans: Dict[str, Scan], client: Any, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for number in range(5):
-        (tmp_path / f'{number}.png').write_bytes(as_png(BLOCKS))
+        (tmp_path / f'{number}.png').write_bytes(encode(BLOCKS))
     reported = []
     for how in (('--dask', client.scheduler.address), ('--processes', '1')):
         assert main(['scan', str(tmp_path), '--num-classes', '3', '--json', '-', *how]) == 1

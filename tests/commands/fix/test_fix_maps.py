@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from label_files import write
+from pictures import encode
 from PIL import Image
 from put_file import put
 
@@ -23,18 +24,6 @@ from mmguard.formats.maps.forms import correct_map
 from mmguard.formats.options import FixOptions
 
 LABEL = np.array([[0, 1, 2], [11, 255, 2]], dtype=np.uint8)
-
-
-def encoded(label: np.ndarray, mode: str = '', **options: Any) -> bytes:
-    image = Image.fromarray(label)
-    if mode == 'P':
-        image = Image.fromarray(label, mode='P')
-        image.putpalette([17] * 768)
-    elif mode:
-        image = image.convert(mode)
-    file = io.BytesIO()
-    image.save(file, **{'format': 'PNG', **options})
-    return file.getvalue()
 
 
 def stored(path: Path) -> np.ndarray:
@@ -57,14 +46,14 @@ def maps(tmp_path: Path) -> Path:
     root = tmp_path / 'labels'
     (root / 'city').mkdir(parents=True)
     clean = np.where(LABEL == 11, 255, LABEL).astype(np.uint8)
-    (root / 'clean.png').write_bytes(encoded(clean))
-    (root / 'city' / 'stray.png').write_bytes(encoded(LABEL))
-    (root / 'palette.png').write_bytes(encoded(clean, 'P'))
-    (root / 'three.png').write_bytes(encoded(clean, 'RGB'))
-    (root / 'alpha.png').write_bytes(encoded(clean, 'LA'))
-    (root / 'wide.png').write_bytes(encoded(np.where(LABEL == 11, 261, LABEL.astype(np.uint16))))
-    (root / 'tiff.tif').write_bytes(encoded(LABEL, format='TIFF'))
-    (root / 'bits.png').write_bytes(encoded(LABEL > 1))
+    (root / 'clean.png').write_bytes(encode(clean))
+    (root / 'city' / 'stray.png').write_bytes(encode(LABEL))
+    (root / 'palette.png').write_bytes(encode(clean, mode='P'))
+    (root / 'three.png').write_bytes(encode(clean, mode='RGB'))
+    (root / 'alpha.png').write_bytes(encode(clean, mode='LA'))
+    (root / 'wide.png').write_bytes(encode(np.where(LABEL == 11, 261, LABEL.astype(np.uint16))))
+    (root / 'tiff.tif').write_bytes(encode(LABEL, 'TIFF'))
+    (root / 'bits.png').write_bytes(encode(LABEL > 1))
     (root / 'notes.txt').write_text('mine')
     return root
 
@@ -123,12 +112,12 @@ def test_what_cannot_be_corrected_is_named_and_left_out(maps: Path, tmp_path: Pa
     colors[0, 0] = 1, 2, 3
     damaged = {
         'empty.png': b'',
-        'cut.png': encoded(np.random.default_rng(0).integers(0, 3, (64, 64), dtype=np.uint8))[:200],
+        'cut.png': encode(np.random.default_rng(0).integers(0, 3, (64, 64), dtype=np.uint8))[:200],
         'text.png': b'<html>',
-        'lossy.jpg': encoded(LABEL, format='JPEG'),
-        'colors.png': encoded(colors),
-        'fractions.tif': encoded(np.full((2, 2), 0.5, dtype=np.float32), format='TIFF'),
-        'clean.bmp': encoded(LABEL, format='BMP'),  # its copy would be clean.png
+        'lossy.jpg': encode(LABEL, 'JPEG'),
+        'colors.png': encode(colors),
+        'fractions.tif': encode(np.full((2, 2), 0.5, dtype=np.float32), 'TIFF'),
+        'clean.bmp': encode(LABEL, 'BMP'),  # its copy would be clean.png
     }
     for name, data in damaged.items():
         (maps / name).write_bytes(data)
@@ -192,7 +181,7 @@ def test_every_corrected_value_is_valid_and_valid_ones_stay(
     label: np.ndarray, num_classes: int, ignore_index: int, on_invalid: str
 ) -> None:
     options = FixOptions(num_classes, ignore_index, {}, on_invalid)
-    corrected = correct_map(encoded(label), '.png', options)
+    corrected = correct_map(encode(label), '.png', options)
     with Image.open(io.BytesIO(corrected.data)) as image:
         found = np.asarray(image)
     valid = (label.astype(int) < num_classes) | (label == ignore_index)
@@ -244,9 +233,9 @@ def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
 
 
 def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
-    gray = encoded(np.full((4, 4), 200, dtype=np.uint8))  # a photograph in gray could be a label map
+    gray = encode(np.full((4, 4), 200, dtype=np.uint8))  # a photograph in gray could be a label map
     root = tmp_path / 'set'
-    for name, data in {'images/a.png': gray, 'labels/a.png': encoded(LABEL)}.items():
+    for name, data in {'images/a.png': gray, 'labels/a.png': encode(LABEL)}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data)
     assert run(root, '-o', tmp_path / 'out', '--num-classes', 11) == 0
@@ -254,7 +243,7 @@ def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
 
     mixed = tmp_path / 'mixed'
     put(mixed / 'a.png', gray)
-    (mixed / 'a_seg.png').write_bytes(encoded(LABEL))
+    (mixed / 'a_seg.png').write_bytes(encode(LABEL))
     assert run(mixed, '-o', tmp_path / 'out2', '--num-classes', 11, '--suffix', '_seg.png') == 0
     assert sorted(contents(tmp_path / 'out2')) == ['a_seg.png', 'mmguard.manifest']
     assert run(mixed, '-o', tmp_path / 'out3', '--num-classes', 11, '--suffix', '_none.png') == 2
@@ -266,8 +255,8 @@ def test_an_edit_says_which_of_the_files_it_is_for(tmp_path: Path, capsys: pytes
     colors = np.zeros((4, 4, 3), dtype=np.uint8)
     colors[:2] = 128, 0, 0
     for n in range(3):
-        (mixed / f'{n}.png').write_bytes(encoded(np.full((4, 4), 200, dtype=np.uint8)))
-        (mixed / f'{n}_seg.png').write_bytes(encoded(colors))
+        (mixed / f'{n}.png').write_bytes(encode(np.full((4, 4), 200, dtype=np.uint8)))
+        (mixed / f'{n}_seg.png').write_bytes(encode(colors))
     said = ('--num-classes', '2', '--suffix', '_seg.png')
     assert main(['scan', str(mixed), *said]) == 1
     assert '--suffix _seg.png' in ' '.join(capsys.readouterr().out.split())

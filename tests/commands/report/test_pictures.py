@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from pictures import as_png
+from pictures import encode
 from PIL import Image
 
 from mmguard.commands.page.html import build_page
@@ -134,10 +134,10 @@ HOSTILE = {
     'empty': b'',
     'text': b'not an image',
     'bomb': _bomb(),
-    'truncated': as_png(noise(50, 50))[:900],
-    'colors': as_png(noise(20, 20, 3)),
-    'alpha': as_png(noise(20, 20, 4)),
-    'deep': as_png(np.full((20, 20), 40_000, np.uint16)),
+    'truncated': encode(noise(50, 50))[:900],
+    'colors': encode(noise(20, 20, 3)),
+    'alpha': encode(noise(20, 20, 4)),
+    'deep': encode(np.full((20, 20), 40_000, np.uint16)),
 }
 
 
@@ -145,7 +145,7 @@ HOSTILE = {
 @pytest.mark.parametrize('role', ['image', 'label'])
 def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
     path, good = tmp_path / 'file.png', tmp_path / 'good.png'
-    good.write_bytes(as_png(noise(20, 20)))
+    good.write_bytes(encode(noise(20, 20)))
     if kind == 'folder':
         path.mkdir()
     elif kind == 'float':
@@ -168,7 +168,7 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
 def test_damage_anywhere_in_a_file_is_survived(
     tmp_path_factory: pytest.TempPathFactory, damage: bytes, place: int, cut: int
 ) -> None:
-    content = bytearray(as_png(noise(12, 12)))
+    content = bytearray(encode(noise(12, 12)))
     content[place : place + len(damage)] = damage
     path = tmp_path_factory.mktemp('damaged') / 'x.png'
     path.write_bytes(bytes(content[: len(content) - cut]))
