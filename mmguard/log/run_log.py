@@ -28,7 +28,7 @@ EVERY = 60.0
 #: Limit of a record that is continued, in bytes.
 _LARGEST = 1 << 20
 
-_FULL_NOTE = 'the size limit is reached: no further line is written, but the sums continue in label_guard.json'
+_FULL_NOTE = 'size limit reached: no further line is written; the sums continue in label_guard.json'
 
 
 class JsonLines:

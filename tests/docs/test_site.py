@@ -74,7 +74,7 @@ def test_files_are_shown_and_linked(site: Path) -> None:
 #: Needed by the modules that are registered with mmengine.
 OF_MMENGINE = ('mmguard.transforms', 'mmguard.hooks', 'mmguard.losses')
 #: They import nnU-Net: docs/nnunet.md describes them.
-OF_NNUNET = ('mmguard.nnunet.trainer', 'mmguard.nnunet.label_space')
+OF_NNUNET = ('mmguard.nnunet.trainer', 'mmguard.nnunet.label_space', 'mmguard.nnunet.testing')
 
 
 @pytest.mark.parametrize('module', MODULES)

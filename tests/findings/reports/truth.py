@@ -266,7 +266,7 @@ def read_answer(said: Dict[str, Any]) -> Iterator[Said]:
     found += [
         dict(code=result['data']['code'], severity='warning')
         for one in said.get('properties', ())
-        for result in one['results']
+        for result in one.get('results', ())
         if 'code' in result['data']
     ]
     for one in sorted(found, key=lambda one: SEVERITIES.index(one['severity'])):
