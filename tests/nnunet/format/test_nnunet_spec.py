@@ -51,7 +51,7 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
         (dict(labels={'background': 0, 'ignore': 1, 'a': 2}), LABEL_FAULTS, 'without a gap'),
         (dict(labels={'background': 0, 'a': 1, 'ignore': [2]}), LABEL_FAULTS, 'must be one integer'),
         (dict(labels=REGION_LABELS), REGIONS, 'regions_class_order is missing'),
-        (dict(labels=REGION_LABELS, regions_class_order=[1]), REGIONS, '1 entry, labels declare 2 regions'),
+        (dict(labels=REGION_LABELS, regions_class_order=[1]), REGIONS, '1 entry, but labels declare 2 regions'),
         (dict(labels=REGION_LABELS, regions_class_order='12'), REGIONS, 'must be a list of integers'),
         (dict(labels=REGION_LABELS, regions_class_order=[1, 1]), REGIONS, 'writes 1 for the region "core"'),
     ],
