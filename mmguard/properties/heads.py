@@ -27,8 +27,6 @@ from mmguard.text import quantity
 _OF_CLASSES = re.compile('cls|heatmap')
 #: Weight of the tested class, and minimum ratio of the growth of its gradient to that of the other classes.
 HEAVY, GROWN = 4.0, 1.5
-#: CPU seconds of a pass above which only two classes are tested, one by one.
-_SLOW = 2.0
 #: Minimum width of a feature map whose stride is compared, and maximum ratio of its actual to its configured stride.
 _SMALLEST, _TOLERANCE = 8, 1.6
 
@@ -107,7 +105,7 @@ def check_outputs(program: Program) -> List[Result]:
     classes = program.choose_classes()
     if len(classes) < 2:
         raise DoesNotApply('there is only one class')
-    if program.kind == 'instances' and 2 * program.find_side() ** 2 * program.pace > _SLOW:
+    if program.is_slow():
         classes = [classes[0], classes[-1]]
     found = _find_outputs(program, classes, 0)
     if not found:

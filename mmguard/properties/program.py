@@ -35,6 +35,8 @@ from mmguard.properties.samples import make_blank, make_instances, make_template
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 #: Seconds of the first forward pass below which a second pass is timed.
 _WARM = 0.5
+#: CPU seconds of a pass over two made-up images above which a detector is tested on fewer images and labels.
+_SLOW = 2.0
 #: Maximum number of training samples whose annotated labels are collected.
 MAX_ANNOTATIONS = 1000
 #: Maximum number of classes per property.
@@ -269,6 +271,12 @@ class Program:
         with contextlib.suppress(Exception):
             self.find_side()
         return seconds / (3 * self.pace) if self.pace else float('inf')
+
+    def is_slow(self) -> bool:
+        """Return True if a pass of a detector takes so long at any size that it is tested on fewer images."""
+        with contextlib.suppress(Exception):
+            return self.kind == 'instances' and 2 * self.find_side() ** 2 * self.pace > _SLOW
+        return False
 
     def describe_made_up(self) -> str:
         """Describe the made-up samples, for the evidence of a result."""

@@ -16,7 +16,7 @@ from programs import maps_root, tree_of, write_config
 from this_stack import IS_ONEDL, is_here
 
 from mmguard.cli import main
-from mmguard.properties import heads
+from mmguard.properties import first_batches, program
 from mmguard.properties.result import broken, not_run
 from mmguard.properties.suite import PROPERTIES, point_back, run_properties, run_property
 from mmguard.properties.worker import Worker
@@ -277,12 +277,19 @@ def test_the_scores_of_a_head_are_found(worker, config, outcome):
     assert all(list(one.data['outputs']) == ['0', '16', '32', '47', '63', '79'] for one in found)
 
 
-def test_of_a_slow_model_two_labels_are_tested(monkeypatch):
-    monkeypatch.setattr(heads, '_SLOW', 0.0)
+def test_a_slow_detector_is_tested_on_fewer_images_and_labels(monkeypatch):
+    monkeypatch.setattr(program, '_SLOW', 0.0)
+    monkeypatch.setattr(first_batches, 'STEP_SECONDS', 1e-6)
+    names = ['first-batches', 'first-validation', 'labels-reach-outputs']
     with Worker(forks=True) as worker:
-        record = run_property(worker, tree_of(RETINANET), 'labels-reach-outputs', 100)
-    (result,) = record.results
-    assert (result.outcome, result.data['outputs']) == ('ran', {'0': 0, '79': 79})
+        steps, validation, outputs = run_properties(worker, tree_of(RETINANET), names, 100)
+    (step,) = [one for one in steps.results if one.subject == 'steps']
+    assert (step.outcome, step.evidence.split(', of your')[0]) == (
+        'ran',
+        f'{step.data["batches"]} batches of 1 at 128x128 (scaled from 2x800x800)',
+    )
+    assert [one.data['images'] for one in validation.results if one.subject == 'validation'] == [1]
+    assert [(one.outcome, one.data['outputs']) for one in outputs.results] == [('ran', {'0': 0, '79': 79})]
 
 
 def test_strides_of_another_backbone_are_broken(worker):
