@@ -138,9 +138,9 @@ class MapSettings(ValidLabels):
             # Like mmseg, which sets 0 to 255, subtracts 1, and sets 254 to 255: 255 stays, and 0 becomes 255.
             labels = [255, *range(254), 255]
         by_loader, by_guard = dict(self.label_map), dict(self.guard_map)
-        # The loader's map is a uint8 array.
-        labels = [apply_label_map(by_loader, label, self.ignore_index) % 256 for label in labels]
-        return [apply_label_map(by_guard, label, self.ignore_index) for label in labels]
+        if by_loader:  # which is a uint8 array
+            labels = [apply_label_map(by_loader, label, self.ignore_index) % 256 for label in labels]
+        return [apply_label_map(by_guard, label, self.ignore_index) for label in labels] if by_guard else labels
 
     def find_invalid_values(self) -> Tuple[bool, ...]:
         """Return 256 flags, one per decoded value from 0 to 255: True if its label is invalid."""
