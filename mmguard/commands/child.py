@@ -11,7 +11,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def build_python_command(code: str) -> List[str]:
-    """Return the command that runs code in a child process; the caller appends its arguments (``sys.argv[1:]``).
+    """Return the command that runs code in a child process; the caller appends arguments for its ``sys.argv[1:]``.
 
     The child finds the packages of this process (PYTHONPATH, user site, editable), except for those in the working
     directory: a ``json.py`` there must not replace the standard library.

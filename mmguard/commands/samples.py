@@ -37,7 +37,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
 
 
 def open_program(config: Any) -> Program:
-    """Return the program of a loaded config, with the guards of ``LabelGuardHook(guard=True)``."""
+    """Return the program of a loaded config, with the guards that ``LabelGuardHook(guard=True)`` adds."""
     return Program(from_mmengine(config).written)
 
 
@@ -104,7 +104,7 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the file of the data set whose path has the longest end in common with ``path``, and its samples."""
+        """Return the file of the data set that shares the longest end of its path with ``path``, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record has no file name: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
