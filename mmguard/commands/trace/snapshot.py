@@ -23,7 +23,7 @@ _INSPECTED = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 
 
 
 class Fault(NamedTuple):
-    """Mistake in a box or a mapped label of a sample, and the instance ``where`` it is (empty for a label map)."""
+    """Mistake in a box or a mapped label of a sample; ``where`` names the instance (empty for a label map)."""
 
     what: str
     where: str = ''
@@ -154,7 +154,7 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
     """Return the changes that a transform made to the label map and the instances of a sample.
 
     Args:
-        before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
+        before (Snapshot): The sample before the step. If the step loads labels, they are here as stored on disk.
         after (Snapshot): The sample after the step.
         transform (Any): The transform of the step.
         mixed (dict[str, Snapshot]): {path of an image: snapshot of its sample} for samples that the step mixes in.
