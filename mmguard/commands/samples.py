@@ -134,7 +134,7 @@ class Samples:
 
 
 def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
-    """Yield (data set, number of samples) for each data set in wrappers (Repeat, Concat, ...) that runs a pipeline."""
+    """Yield (data set, number of samples) for each data set that runs a pipeline, also in wrappers (Concat, ...)."""
     if _is_mixing(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):

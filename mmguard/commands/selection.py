@@ -154,7 +154,7 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
 
 
 def _find_project(targets: Sequence[str]) -> str:
-    """Return the nearest pyproject.toml between the working directory and the root of its repository, or ''.
+    """Return the nearest pyproject.toml between the working directory and the root of its repository, '' without one.
 
     A pyproject.toml inside of a target belongs to the scanned data, and must not hide findings.
     """

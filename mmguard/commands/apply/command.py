@@ -30,8 +30,8 @@ _GUARDED = 'guarded against invalid labels'
 _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 -o, --out OUT  the file to write; its name must end with .py
---edit, --edits N  write edit [N] of `mmguard check CONFIG`, or all edits that need no answer (N = safe), without
-  guards; can be repeated
+--edit, --edits N  instead of guards, write edit [N] of `mmguard check CONFIG`, or all edits that need no answer
+  (N = safe); can be repeated
 --scan  take the edits N from `mmguard scan CONFIG` instead of `mmguard check CONFIG`
 """
 _WRITING = """\

@@ -19,7 +19,7 @@ _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 --samples N  number of samples per data set; default: %(default)s
 --only NAME  test only these properties
---no-data  read no data: test on made-up images only
+--no-data  do not read the data: test on made-up images only
 --seconds N  time limit for all properties together; default: %(default)s
 --device NAME  device of the model; default: %(default)s
 --json FILE  write the results as JSON (-: to standard output)

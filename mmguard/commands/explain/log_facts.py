@@ -159,7 +159,7 @@ def find_facts(
     num_classes: Optional[int] = None,
     beginning: Sequence[str] = (),
 ) -> LogFacts:
-    """Return the facts of a log, from its collected lines, the lines before the error, and the errors.
+    """Return the facts that the collected lines of a log, the lines before its error, and its errors show.
 
     ``names`` are texts that may name a framework; ``num_classes`` is from ``--num-classes``; ``beginning`` are the
     first lines of the log.

@@ -71,7 +71,7 @@ def _build_all_rows(explanation: Explanation, signature: Signature) -> Rows:
 
 
 def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
-    """Return rows of the first cause (of several if it is only possible), and a row with the number of the others."""
+    """Return rows of the first cause, or of several if it is only possible, and a row that counts the other causes."""
     first = explanation.causes[0] if explanation.causes else None
     is_confirmed = first is not None and first.standing == CONFIRMED
     rows: Rows = [] if is_confirmed else [Wrapped(signature.meaning, rest='  ')]

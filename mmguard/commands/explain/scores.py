@@ -219,7 +219,7 @@ _ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
-    """Counts of the validations in a log, and of the validations in which a class without labels has the score nan.
+    """Counter of the validations in a log, and for each class, of those in which its score is nan for lack of labels.
 
     Example:
         >>> scores = ClassScores()

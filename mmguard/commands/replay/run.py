@@ -139,7 +139,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
 
 
 class Replayer:
-    """Runner of single samples, which runs random pipelines with ``seeds`` different seeds."""
+    """Runner of single samples, which runs a random pipeline once for each of ``seeds`` seeds."""
 
     def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
         self._samples, self._model, self._spaces, self._seeds = samples, model, spaces, seeds

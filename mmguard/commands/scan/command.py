@@ -48,8 +48,8 @@ _READING = f"""\
 """
 _WORKERS = """\
 --processes N  number of processes; default: one per core
---dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler (mmguard[dask]); the workers
-  must find the files at the same paths
+--dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which must find the files at
+  the same paths; needs mmguard[dask]
 """
 _OUTPUT = """\
 --json FILE  write everything as JSON (-: to standard output)

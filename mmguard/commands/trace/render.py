@@ -105,7 +105,7 @@ def find_mistakes(trace: SampleTrace, spaces: LabelSpaces) -> List[str]:
 
 
 def find_coverage(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
-    """Return the kinds of annotations in the samples that were checked, and the kinds that were not checked.
+    """Return the kinds of annotations that were checked in the samples, and the kinds that were not checked.
 
     Labels are not checked if the number of classes is unknown.
     """

@@ -64,7 +64,7 @@ class Snapshot:
 
     @property
     def faults(self) -> List[Fault]:
-        """Boxes of trained instances that are not finite, without area or outside the image."""
+        """Faults of the boxes of trained instances: not finite, without area, or outside the image."""
         trained = [one for one in self.instances or () if one.box is not None and not one.ignored]
         corners = np.array([one.box for one in trained], dtype=np.float64).reshape(-1, 4)
         codes = find_corner_faults(corners, self.size or (np.inf, np.inf)).tolist()
@@ -113,7 +113,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """Return a snapshot of a sample after a step, before or after packing."""
+    """Return a snapshot of a sample, packed or not, after a step."""
     if not isinstance(results, dict):
         return Snapshot(step, note='no sample' if results is None else f'{type(results).__name__}: not checked')
     packed = results.get('data_samples')
