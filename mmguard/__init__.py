@@ -1,7 +1,7 @@
 """mmguard: keep a bad label from killing, or quietly spoiling, a training run.
 
-Transforms, losses and hooks register themselves once mmengine is imported, before or after mmguard. The parts
-that only need torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
+Transforms, losses and hooks are registered automatically if mmengine is imported, before or after mmguard. The parts
+that need only torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
 :mod:`mmguard.detection`, the scan) do not import mmengine.
 """
 
@@ -47,9 +47,9 @@ _OF_FRAMEWORKS = {
 def register() -> None:
     """Register transforms, losses and hooks with mmengine, and with mmseg and mmdet if these can be imported.
 
-    ``import mmguard`` calls this function if mmengine is already imported, as with ``custom_imports`` of a config.
-    Otherwise it is called as soon as ``mmengine.runner`` or a registry of these frameworks is imported, or a class such
-    as ``mmguard.GuardedLoss`` is used. Further calls are harmless.
+    ``import mmguard`` calls this function if mmengine is already imported, as when a config imports mmguard with
+    ``custom_imports``. Otherwise mmguard calls it when ``mmengine.runner``, ``mmseg.registry`` or ``mmdet.registry`` is
+    imported, or when a class such as ``mmguard.GuardedLoss`` is first used. Further calls are harmless.
 
     Raises:
         ImportError: mmengine is not installed, or cannot be imported.

@@ -74,7 +74,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _has_streams() -> bool:
-    """Return True if stdout is open; replace closed standard streams by the null device."""
+    """Replace closed standard streams by the null device, and return True if stdout was open."""
     closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
     for name in closed:
         # Open until the process ends. For writing, so that reading a closed stdin raises instead of returning EOF.
@@ -85,7 +85,7 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that stdout cannot encode, and on GitHub Actions, text that would be a workflow command."""
+    """Escape characters that stdout cannot encode and, on GitHub Actions, texts that would run as workflow commands."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
@@ -138,7 +138,7 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
 class Parser(argparse.ArgumentParser):
     """Parser that suggests the nearest option for an unknown option, and does not accept abbreviated options.
 
-    If it did, ``fix --ignore 11`` would mean ``--ignore-index 11``, while ``check`` has a different ``--ignore``.
+    If these were accepted, ``fix --ignore 11`` would mean ``--ignore-index 11``; ``check`` has another ``--ignore``.
     """
 
     def __init__(self, **arguments: Any) -> None:

@@ -1,6 +1,6 @@
-"""The commands: modules and packages with ``add_to`` (adds a command's parser) and ``run`` (returns the exit code).
+"""Commands of mmguard, each a module or package with ``add_to`` (adds its parser) and ``run`` (returns the exit code).
 
-Commands may import everything except :mod:`mmguard.cli`. ``run`` does slow imports, so that ``mmguard --help`` is fast.
+Commands may import everything except :mod:`mmguard.cli`; slow imports are in ``run`` to keep ``mmguard --help`` fast.
 """
 
 #: Exit code of a command without findings, or of one that did everything; the help of each command gives details.

@@ -1,4 +1,4 @@
-"""The commands as functions, for notebooks and programs: ``mmguard.scan``, ``check``, ``dry_run`` and ``explain``."""
+"""Commands as functions for notebooks and programs: ``mmguard.scan``, ``check``, ``dry_run`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -58,28 +58,28 @@ class Diagnosis:
         return pandas.DataFrame(rows, columns=list(columns))
 
     def class_weight(self, formula: str = 'enet', dataset: Optional[str] = None) -> List[float]:
-        """Return the class weights for a loss, from all pixels that are neither ignored nor invalid.
+        """Return class weights for a loss, computed from all pixels that are neither ignored nor invalid.
 
         Args:
-            formula (str): ``'enet'`` (1 / ln(1.02 + p)) or ``'median_frequency'``. A class without a pixel gets 1.
+            formula (str): ``'enet'``, 1 / ln(1.02 + share of pixels), or ``'median_frequency'``; 1 for absent classes.
             dataset (str, optional): Name of the data set; required if several data sets have class weights.
 
         Raises:
-            ValueError: ``formula`` is unknown, or not exactly one data set has class weights. Class weights need label
-                maps for training, and ``num_classes``.
+            ValueError: ``formula`` is unknown, or the number of matching data sets with class weights is not 1. A data
+                set has class weights if it has label maps for training and ``num_classes`` is known.
         """
         known = {one['name']: one['class_weight'] for one in self.record.get('datasets', ()) if one['class_weight']}
         chosen = [weights for name, weights in known.items() if dataset in (None, name)]
         if len(chosen) != 1:
             names = ', '.join(map(repr, known)) or 'none'
-            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; with weights: {names}')
+            raise ValueError(f'expected one data set with class weights, got {len(chosen)}; weights exist for {names}')
         if formula not in chosen[0]:
             raise ValueError(f'formula must be one of {", ".join(map(repr, chosen[0]))}, got {formula!r}')
         return list(chosen[0][formula])
 
     @name_missing_package
     def show(self, number: int = 3) -> Page:
-        """Return an HTML page with the findings and pictures of the worst files, which a notebook displays.
+        """Return an HTML page for notebooks, with the findings and with pictures of the worst files.
 
         Args:
             number (int): Number of files to draw per data set.
@@ -114,7 +114,7 @@ def scan(
         executor (concurrent.futures.Executor, optional): Executor that reads the files in place of local processes: a
             ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. Its workers
             must find the files at the same paths. The executor is not shut down.
-        verify (bool): Build and call the parts that an edit of a config changes, before the edit is offered.
+        verify (bool): Before an edit of a config is offered, build and call the parts of the config that it changes.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
@@ -164,7 +164,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         run_code (bool): Import and run the code that a config in YAML or JSON names. Only for configs that you trust.
-        verify (bool): Build and call the parts that an edit changes, before the edit is offered.
+        verify (bool): Before an edit is offered, build and call the parts of the config that it changes.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
@@ -190,16 +190,16 @@ def dry_run(
     device: str = 'cpu',
     run_code: bool = False,
 ) -> Diagnosis:
-    """Run the first training batches of a config, then test its properties, as ``mmguard dry-run`` does.
+    """Run the first training batches of a config, then test properties of its training, as ``mmguard dry-run`` does.
 
-    Each broken property becomes a finding of severity ``'error'`` and each note one of severity ``'info'``, with the
-    property's name as code. Properties that could not run are in ``record``, with the outcome ``'not run'``.
+    Each broken property becomes a finding of severity ``'error'``, and each note one of ``'info'``; the code is the
+    property's name. Properties that could not run are in ``record``, with the outcome ``'not run'``.
 
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
-        only (list[str]): Names of properties. Default: all.
+        only (list[str]): Names of the properties to test. Default: all.
         samples (int): Number of samples per data set. If 0, no data are read, and only made-up images are tested.
-        seconds (float): Time limit for all properties.
+        seconds (float): Time limit for all properties together.
         device (str): Device of the model.
         run_code (bool): Import and run the code that a config in YAML or JSON names. Only for configs that you trust.
 

@@ -20,7 +20,7 @@ _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 VERBOSE = '-v, --verbose  show all causes, edits and notes, not only three sentences per finding\n'
 NO_VERIFY = '--no-verify  offer edits without building and calling the parts that they change\n'
 RUN_CODE = """\
---run-code  import and run the code that a CONFIG in YAML or JSON names, as for a .py; only for configs that you trust
+--run-code  run the code that a CONFIG in YAML or JSON names, as for a CONFIG in Python; use it only if you trust CONFIG
 """
 #: Pattern of an argument: names, metavar, and after two spaces the help, which may continue in indented lines.
 _ARGUMENT = re.compile(r'^([^\s,]+(?:, [^\s,]+)*)(?: (\S+))?  (.*(?:\n +.*)*)', re.MULTILINE)
@@ -31,7 +31,7 @@ def add_arguments(parser: Any, text: str, **settings: Any) -> None:
 
     Args:
         parser (ArgumentParser): A parser, or an argument group of a parser.
-        text (str): One argument per line, such as ``-n, --number N  number of files``.
+        text (str): One argument per line, such as ``-n, --number N  number of files``; indented lines continue it.
         settings: {name of an argument: its type, its choices, or a dict of keywords of ``add_argument``}.
     """
     for names, metavar, described in _ARGUMENT.findall(text):
@@ -100,8 +100,8 @@ def label_map(text: str) -> Dict[Any, int]:
         return {_parse_value(raw): label(str(int(to))) for raw, to in pairs}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
-            f'expected a label map such as 7:0,8:1 (value in the file:class; *:255 for all other values), or a .json '
-            f'file that contains a label map, got {shorten(text)}'
+            f'expected a label map such as 7:0,8:1 (VALUE:CLASS; *:255 maps all other values), or a .json file that '
+            f'contains a label map, got {shorten(text)}'
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""``mmguard check``: its arguments, the check of a config, and its output."""
+"""Command ``mmguard check``, which finds settings of a config that do not fit the labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WIDTH = 100
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'check',
-        help='check a config before training: find settings that do not fit the labels, and what to write',
+        help='check a config before training: find settings that do not fit the labels, and say what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
         'sets, pipelines, metrics. Reads no data. Only the parts that an offered edit changes (data sets, model, '
         'losses) are built and called, before and after the edit, in a process without network, for at most 20 s. '
@@ -96,7 +96,7 @@ def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:
 def check_config(
     file: str, rules: Sequence[Type[Rule]], run_code: bool, verify: bool
 ) -> Tuple[ReadConfig, List[Finding]]:
-    """Return a config and its findings: first findings of ``rules``, with verified edits, then of all other rules."""
+    """Return a config and its findings: those of ``rules``, with verified edits, then those of all other rules."""
     from mmguard.config.other_styles import is_detr_yaml, read_with_includes
     from mmguard.config.read import ReadConfig, read_config
     from mmguard.findings.engine import diagnose, verify_edits

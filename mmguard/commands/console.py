@@ -1,6 +1,6 @@
-"""Console output with rich: a console, tables, texts, and findings formatted for the screen.
+"""Console of rich that escapes invisible characters, and the format of findings on the screen.
 
-Commands need rich, which is in the ``[scan]`` extra; the runtime does not.
+The commands need rich, which the ``[scan]`` extra installs; a training does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Console(_Console):
 
 
 def render_finding(finding: Finding, before: str = '', verbose: bool = False) -> Text:
-    """Format a finding over several lines that begin with ``before``; ``verbose`` adds every edit and note."""
+    """Format a finding as lines, of which the first begins with ``before``; ``verbose`` adds every edit and note."""
     code, _, rest = visible(format_finding(finding, UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)

@@ -1,4 +1,4 @@
-"""``mmguard env``: installed packages, their conflicts, and the command that installs mmseg and mmdet here."""
+"""Command ``mmguard env``, which prints packages, conflicts, and the command that installs mmseg and mmdet here."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def add_to(commands: Any) -> None:
         'env',
         help='list the installed packages, their conflicts, and how to resolve the conflicts',
         description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
-        'mmengine, mmcv and its ops, mmsegmentation and mmdetection; then what is wrong (MG5xx) and what to do, and '
-        'the line that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if there '
-        'is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
+        'mmengine, mmcv and its ops, mmsegmentation and mmdetection. Then prints what is wrong (MG5xx), what to do, '
+        'and the command that installs mmsegmentation and mmdetection for this Python, torch and GPU. Exit code: 1 if '
+        'there is an error, else 0. Packages are imported in a child process; --no-import only reads files.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE)
     parser.set_defaults(run=run)
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             done = 'executed for this Python and torch, without a GPU'
             if not install.executed:
                 done = 'not executed for this Python, torch and GPU: see docs/stacks.md'
-            what = 'mmsegmentation and mmdetection for this machine, in a new environment'
+            what = 'to install mmsegmentation and mmdetection in a new environment of this machine'
             print(visible(f'\n{what} ({done}):\n  {install.line}'))
     if args.json is not None:
         record = {'lines': lines, 'findings': [unpack(finding) for finding in findings]}
@@ -128,7 +128,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
 
 
 def _reads_objects() -> Optional[bool]:
-    """Return True if mmengine or an environment variable sets ``weights_only=False``, and ``None`` if unknown."""
+    """Return True if mmengine or an environment variable sets ``weights_only=False``, or ``None`` without mmengine."""
     mmengine = find_module_folder('mmengine')
     if mmengine is None:
         return None
@@ -250,7 +250,7 @@ EXECUTED: Tuple[Tuple[str, str, str], ...] = (
 
 
 class InstallLine(NamedTuple):
-    """Shell command, and True if it was executed for this Python, torch and system, without a GPU."""
+    """Shell command; ``executed`` is True if it was run for this Python, torch and system, without a GPU."""
 
     line: str
     executed: bool
@@ -259,7 +259,7 @@ class InstallLine(NamedTuple):
 def build_install_line(environment: EnvironmentFacts) -> Optional[InstallLine]:
     """Return the shell command that installs mmseg and mmdet into a new environment of this machine.
 
-    mmcv is compiled for the installed torch (``--no-build-isolation``), by a setuptools with pkg_resources (< 81).
+    mmcv is compiled for the installed torch (``--no-build-isolation``), which needs pkg_resources (setuptools < 81).
 
     Returns:
         InstallLine, optional: ``None`` if torch is not installed, or no torch supports this Python and this GPU.

@@ -37,8 +37,8 @@ def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden
 
     Args:
         finding (Finding): The finding, whose files are relative to one of ``roots``.
-        target (str): Target of the command, which replaces files that are not on this disk.
-        roots (list[str]): Folders that contain the files, and annotation files.
+        target (str): Target of the command, which is reported in place of files that are not on this disk.
+        roots (list[str]): Folders that contain the files, and annotation files that name them.
         hidden_by (str): Setting that hides the finding; empty if it is shown.
     """
     files = dict.fromkeys(_locate(name, target, roots) for name in finding.files or ('',))
@@ -54,7 +54,7 @@ def locate_file(name: str, roots: Iterable[str]) -> str:
 
 
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
-    """Return the path of a file relative to the working directory, or the path of the target if the file is missing."""
+    """Return the relative path of a file or, if the file is missing, of its annotation file or the target."""
     records = (root for root in roots if os.path.isfile(root))  # an image that is named in a JSON
     found = locate_file(name, roots) or locate_file(name.partition(': ')[0], roots)  # a place in it may follow
     return found or _from_here(next(records, target))
@@ -89,7 +89,7 @@ def write_entries(
 
 
 def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
-    """Return workflow commands, one per line and file.
+    """Return workflow commands: one line for each finding and file, for each reason to hide findings, and each failure.
 
     Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """

@@ -1,4 +1,4 @@
-"""``mmguard report``: prints the counts of ``mmguard.read_log``, how the ranks of a run ended, and likely causes."""
+"""Command ``mmguard report``, which prints the skipped labels of a run, how its ranks ended, and likely causes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def add_to(commands: Any) -> None:
         help='show which labels a training skipped, how it ended, and the likely causes',
         description='Shows what LabelGuardHook and FlightRecorderHook wrote during a training, on all ranks: how each '
         'rank ended, the worst files, the skipped labels, and the likely causes. Exit code: 0 no label was skipped, 1 '
-        'labels were skipped, or the training crashed, 2 the log could not be read, or only parts without skipped '
-        'labels.',
+        'labels were skipped, or the training crashed, 2 the log could not be read, or the part '
+        'that could be read has no skipped labels.',
     )
     add_arguments(parser, _ARGUMENTS + VERBOSE, log=Path)
     parser.set_defaults(run=run)

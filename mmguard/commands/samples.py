@@ -37,7 +37,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
 
 
 def open_program(config: Any) -> Program:
-    """Return the program of a loaded config, with the guards of ``LabelGuardHook(guard=True)``."""
+    """Return the program of a loaded config, with the guards that ``LabelGuardHook(guard=True)`` adds."""
     return Program(from_mmengine(config).written)
 
 
@@ -104,7 +104,7 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the file of the data set whose path has the longest end in common with ``path``, and its samples."""
+        """Return the file of the data set that shares the longest end of its path with ``path``, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record has no file name: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
@@ -134,7 +134,7 @@ class Samples:
 
 
 def _find_pipeline_owners(dataset: Any) -> Iterator[Tuple[Any, int]]:
-    """Yield (data set, number of samples) for each data set in wrappers (Repeat, Concat, ...) that runs a pipeline."""
+    """Yield (data set, number of samples) for each data set that runs a pipeline, also in wrappers (Concat, ...)."""
     if _is_mixing(dataset):
         yield dataset, len(dataset.dataset)
     elif hasattr(dataset, 'datasets'):

@@ -1,4 +1,4 @@
-"""Settings of a command: the findings that are shown, the severity that changes the exit code, the output format."""
+"""Settings of a command: which findings it shows, which severity changes its exit code, and its output format."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ _SELECTION = """\
 """
 _OUTCOME = """\
 --fail-on  exit with 1 for findings of this severity or above; default: warning
---format  format of standard output: text (default), json (as --json -), github (annotations; the text goes to standard
-  error), sarif or junit
+--format  format of standard output: text (default), json (as --json -), github (annotations), sarif or junit. The text
+  goes to standard error unless the format is text
 """
 
 
 def add_selection(parser: Any) -> None:
-    """Add the options that select findings; a default of ``None`` leaves the choice to pyproject.toml."""
+    """Add the options that select findings; an option that is not given is ``None``, so that pyproject.toml decides."""
     add_arguments(parser, _SELECTION, select=codes, ignore=codes)
     add_outcome(parser)
 
@@ -154,7 +154,7 @@ def _read_settings(targets: Sequence[str]) -> Tuple[str, Dict[str, Any]]:
 
 
 def _find_project(targets: Sequence[str]) -> str:
-    """Return the nearest pyproject.toml between the working directory and the root of its repository, or ''.
+    """Return the nearest pyproject.toml between the working directory and the root of its repository, '' without one.
 
     A pyproject.toml inside of a target belongs to the scanned data, and must not hide findings.
     """

@@ -1,4 +1,4 @@
-"""Spinner on a terminal, or without a terminal a line on standard error every 30 seconds."""
+"""Spinner on a terminal; without a terminal, it writes a line to standard error every 30 seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 class Spinner:
     """Spinner with the progress of a command, as in ``mmguard scan: train (12 s)``; ``text`` can be changed.
 
-    Its thread writes without locks, which a forked process could inherit, and without other packages.
+    To write, its thread uses neither locks, which a forked process could inherit, nor other packages.
     """
 
     def __init__(self, command: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Differences between releases of torch, and between OpenMMLab and its forks.
+"""Adapters for differences between releases of torch, and between OpenMMLab and its forks.
 
-Imports nothing else of mmguard.
+They do not import other modules of mmguard.
 """

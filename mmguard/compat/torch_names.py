@@ -37,7 +37,7 @@ def is_fake(tensor: Tensor) -> bool:
 
 
 def outlives_call(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` can be stored for the next call: it is not fake and not of a ``torch.func`` transform.
+    """Return True if ``tensor`` can be stored for the next call: it is neither fake nor of a ``torch.func`` transform.
 
     A tensor that ``torch.compile`` traces can be stored: it represents the real tensor.
     """
@@ -55,7 +55,7 @@ def has_memory(tensor: Tensor) -> bool:
 def is_recomputed() -> bool:
     """Return True if activation checkpointing (``use_reentrant=False``) repeats this call for the backward pass.
 
-    With ``use_reentrant=True`` only the call in the backward pass tracks gradients. PyTorch has no public test, so this
+    With ``use_reentrant=True`` only the call in the backward pass tracks gradients. PyTorch cannot be asked, so this
     function looks for the unpack hook of ``torch.utils.checkpoint`` on the call stack. It must not be compiled.
     """
     frame = inspect.currentframe()
@@ -67,7 +67,7 @@ def is_recomputed() -> bool:
 
 
 def runs_triton(tensor: Tensor) -> bool:
-    """Return True if Triton kernels run on the device of ``tensor``: a GPU, or any with TRITON_INTERPRET=1."""
+    """Return True if Triton kernels run on the device of ``tensor``: a GPU, or any if TRITON_INTERPRET=1."""
     return tensor.is_cuda or os.environ.get('TRITON_INTERPRET') == '1'
 
 

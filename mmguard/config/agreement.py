@@ -206,8 +206,8 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
     """Return the ignored label that all others must match, or ``None`` if the decode head has none.
 
-    This is the label of the decode head. If a guard and all losses, fill values and metrics share another label, it is
-    that of the guard, which sets unlabeled pixels to its ``ignore_index`` before a head sees them.
+    The others must match the label of the decode head. If a guard and all losses, fill values and metrics share another
+    label, they must match the guard, which sets unlabeled pixels to its ``ignore_index`` before a head sees them.
     """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     leading = next((place for place in places if place.part == first), None)
@@ -293,7 +293,7 @@ def _is_wrapper_of(dataset: Optional[Part]) -> bool:
 
 
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield (guard, expected number, label spaces of the heads) if a guard's ``num_classes`` differs from all heads."""
+    """Yield (guard, expected number, label spaces of heads) for guards whose ``num_classes`` differs from all heads."""
     spaces = from_config(config)
     for guard in find_transforms(config):
         classes = guard.config.get('num_classes')
@@ -326,7 +326,7 @@ def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
 
 
 def _find_only_guard(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the name of the guard for the labels of a pipeline, or ``''`` if both guards fit or it is unknown."""
+    """Return the name of the guard for the labels of a pipeline, or ``''`` if both fit or the labels are unknown."""
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
@@ -340,14 +340,14 @@ def _is_before_labels(steps: List[Part], guard: Part) -> bool:
 
 
 class ReplacedHooks(NamedTuple):
-    """Hooks of the base configs that are missing in ``custom_hooks`` (``dropped``), and the hooks in it (``kept``)."""
+    """Hooks of base configs that ``custom_hooks`` removes (``dropped``), and its own hooks (``kept``)."""
 
     dropped: List[Dict[str, Any]]
     kept: List[Dict[str, Any]]
 
 
 def find_replaced_hooks(config: ReadConfig) -> Iterator[ReplacedHooks]:
-    """Yield the hooks of base configs that are silently replaced by ``custom_hooks`` that add a hook of mmguard."""
+    """Yield the hooks of base configs that a ``custom_hooks`` with a hook of mmguard silently replaces."""
     kept = _read_hooks(config)
     names = [get_type_name(hook['type']) for hook in kept]
     if set(names) & set(HOOKS):

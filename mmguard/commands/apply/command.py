@@ -1,4 +1,4 @@
-"""``mmguard apply``: its arguments, its checks, and the written config."""
+"""Command ``mmguard apply``, which checks its arguments and writes a config with guards or edits."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _GUARDED = 'guarded against invalid labels'
 _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 -o, --out OUT  the file to write; its name must end with .py
---edit, --edits N  write edit [N] of `mmguard check CONFIG`, or all edits that need no answer (N = safe), without
-  guards; can be repeated
---scan  N is the number of an edit of `mmguard scan CONFIG` instead of `mmguard check CONFIG`
+--edit, --edits N  instead of guards, write edit [N] of `mmguard check CONFIG`, or all edits that need no answer
+  (N = safe); can be repeated
+--scan  take the edits N from `mmguard scan CONFIG` instead of `mmguard check CONFIG`
 """
 _WRITING = """\
 --guard  with --edit: add the guards, too
@@ -85,10 +85,10 @@ def apply(
     run_code: bool = False,
     verify: bool = False,
 ) -> int:
-    """Write a config with ``edits`` (displayed numbers, or ``'safe'``) and, if ``guard`` is true, with guards.
+    """Write a config with the numbered ``edits`` and, if ``guard`` is true, with guards; return the exit code.
 
-    If ``verify`` is true, edits and guards that break the program are not written. Edits have the numbers of a scan
-    with the options ``scanned``, or of a check if ``scanned`` is ``None``. Return the exit code.
+    If ``verify`` is true, edits and guards that break the program are not written. The numbers are those of a scan with
+    the options ``scanned``, or of a check if ``scanned`` is ``None``; ``'safe'`` means all edits that need no answer.
     """
     from mmguard.commands.spinner import Spinner
 

@@ -1,4 +1,4 @@
-"""Selection of the numbered edits that `check` or `scan` offers for a config, and their application."""
+"""Functions that apply the numbered edits of `check` or `scan` to the tree of a config."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def edit_tree(
     scanned: Optional[ScanOptions] = None,
     run_code: bool = False,
 ) -> EditedTree:
-    """Apply edits (numbers, or ``'safe'``) to a copy of a config tree, and check the copy with rules and verifier.
+    """Apply the edits ``numbers`` to a copy of a config tree, and check the copy with the rules and ``verifier``.
 
-    Edits that conflict are refused. Edits have the numbers of a scan with the options ``scanned``, or of a check if
-    ``scanned`` is ``None``.
+    Edits that conflict are refused. Numbers are those of a scan with the options ``scanned``, or of a check if
+    ``scanned`` is ``None``; ``'safe'`` means all edits that need no answer.
     """
     if scanned is None:
         offers = _find_check_edits(read_config(source, run_code))
@@ -75,8 +75,8 @@ def _find_offer(number: str, offers: Sequence[Offer], source: str, scanned: Opti
         called = ['check', source] if scanned is None else ['scan', source, *scanned.build_arguments()]
         words = shlex.join(['mmguard', *called])
         there = f'its edits are 1 to {len(known)}' if known else 'it offers no edits'
-        other = '; with --scan, numbers are those of `mmguard scan`' if scanned is None else ''
-        raise CannotRun(f'`{words}` offers no edit {number}: {there}{other}')
+        other = '; with --scan, the numbers are those of `mmguard scan`' if scanned is None else ''
+        raise CannotRun(f'`{words}` does not offer edit {number}: {there}{other}')
     return known[number]
 
 
@@ -86,7 +86,7 @@ def _build_fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> EditedTree:
-    """Apply an edit offered for the tree ``found_in``. An edit that breaks the program is only recorded as broken."""
+    """Apply an edit that was offered for the tree ``found_in``; if it breaks the program, only record it as broken."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, edited.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)
@@ -106,7 +106,7 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
 
 
 def _find_remaining(tree: Dict[str, Any], finding: Finding) -> List[str]:
-    """Return the config paths of a finding at which an edited tree still has a finding with the same code."""
+    """Return the paths of ``finding`` at which the edited ``tree`` still has a finding with the same code."""
     again = diagnose(config=ReadConfig(name_types(tree)))
     same = [other for other in again if other.code == finding.code]
     return sorted({place for other in same for place in other.places} & set(finding.places))
@@ -140,5 +140,5 @@ def _apply_safe_of_scan(
 
 
 def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding, among the edits that ask no question and do not change label files."""
+    """Return the first edit of each finding, among the edits that neither ask a question nor change label files."""
     return select_first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

@@ -17,7 +17,7 @@ class EditedTree(NamedTuple):
 
     Attributes:
         tree (dict): The edited tree.
-        changed, left (list[str]): Descriptions of the changed and the unchanged parts.
+        changed, left (list[str]): Descriptions of what was changed, and of what was not or remains to be done.
         codes (list[str]): Codes of the findings that the edits fix.
         verdicts (tuple): Verdict of the verifier on each edit.
         broken (tuple): Changes that were not made because they break the program.

@@ -1,4 +1,4 @@
-"""Config file that `mmguard apply` writes: inherits from the original if possible, else repeats all settings."""
+"""Writer of the config of `mmguard apply`: it inherits from the original if possible, else repeats all settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def list_bases(source: str, out: Path) -> List[Base]:
-    """Return possible values of ``_base_`` in ``out`` for ``source``, the most portable first."""
+    """Return values of ``_base_`` with which the file ``out`` inherits from ``source``, the most portable first."""
     if '::' in source:
         return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
@@ -58,7 +58,7 @@ def _list_shipped(name: str) -> List[Base]:
 def build_config_text(
     source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, description: str = _GUARDED
 ) -> str:
-    """Return the text of a config for ``out``, after checking that it loads as ``tree``.
+    """Return the text of a config for the file ``out``, after checking that mmengine loads the text as ``tree``.
 
     ``old`` is the tree of the original config, and ``description`` the change that the first line names.
     """
@@ -170,7 +170,7 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Writer of new values, in which parts equal to old values or to written variables become references."""
+    """Writer of new values that refers to equal old values and to written variables instead of repeating them."""
 
     def __init__(self, names: List[Tuple[str, Any]]) -> None:
         self.named = names
@@ -230,7 +230,7 @@ class _Difference:
 
 
 def _build_slice_source(name: str, start: int, end: int, length: int) -> Tuple[str, Source]:
-    """Return (prefix, source) of the items ``start`` to ``end`` of a list, such as ``('*', '_base_.hooks[1:]')``."""
+    """Return (prefix, source) of the items ``start:end`` of a list, such as ``('*', '_base_.hooks[1:]')``."""
     if (start, end) == (0, length):
         return '*', Code(name)
     if end - start == 1:
@@ -303,7 +303,7 @@ def write_source(value: Any) -> Source:
 
 
 def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
-    """Return the source ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name; parts in ``first`` come first."""
+    """Return source such as ``dict(a=1)``, or ``{'a b': 1}`` if a key is not a name; the parts ``first`` come first."""
     if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', write_source(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
@@ -311,12 +311,12 @@ def write_dict(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) 
 
 
 def is_name(key: str) -> bool:
-    """Return True if a key can be written as ``key=`` and ``.key``; ``lambda`` cannot."""
+    """Return True if a key can be written as ``key=`` and ``.key``; a keyword such as ``lambda`` cannot."""
     return key.isidentifier() and not keyword.iskeyword(key)
 
 
 def lay_out(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Return source code in lines indented by ``indent`` spaces; the first line follows ``before`` columns of text."""
+    """Return source code in lines; the first begins at column ``before``, and its statement at column ``indent``."""
     line = join_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line

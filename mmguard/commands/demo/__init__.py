@@ -1,3 +1,3 @@
-"""``mmguard demo``: a training that crashes at an invalid label, and the same training with guards, which does not."""
+"""Command ``mmguard demo``, which shows a training that an invalid label crashes, and the same training with guards."""
 
 from mmguard.commands.demo.command import add_to as add_to

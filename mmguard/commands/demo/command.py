@@ -1,4 +1,4 @@
-"""``mmguard demo``: its folder, its config, and its four steps."""
+"""Command ``mmguard demo``, which draws a data set, trains without and with mmguard, and scans the labels."""
 
 from __future__ import annotations
 

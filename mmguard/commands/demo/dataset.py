@@ -44,7 +44,7 @@ THINGS: Dict[int, Tuple[Tuple[float, float, float, float, Any, bool], ...]] = {
 def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndarray]:
     """Draw a street: the image (height, width, 3), uint8, BGR, and its label map (height, width), uint8.
 
-    The same seed gives the same street; the hood of the camera's own car is 255, as in Cityscapes.
+    The same seed gives the same street. As in Cityscapes, the hood of the car with the camera has the label 255.
     """
     random = np.random.default_rng(seed)
     image = np.repeat(np.linspace((205, 160, 120), HAZE, height, dtype=np.uint8)[:, None], width, axis=1)

@@ -34,7 +34,7 @@ def main(config: str, work_dir: str = 'work_dirs') -> None:
 
 
 def train_in_child(stem: str, folder: Path) -> Tuple[int, str]:
-    """Train with ``<stem>.py`` in a child process, with the work directory ``runs/<stem>``.
+    """Train with the config ``<stem>.py`` in a child process, whose work directory is ``runs/<stem>``.
 
     Return the exit code and the output, which is also in ``runs/<stem>.txt``.
     """

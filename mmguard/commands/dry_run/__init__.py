@@ -1,3 +1,3 @@
-"""``mmguard dry-run``: the training of a config is built, run for a few batches, and tested."""
+"""Command ``mmguard dry-run``, which builds the training of a config, runs a few batches, and tests it."""
 
 from mmguard.commands.dry_run.command import add_to as add_to

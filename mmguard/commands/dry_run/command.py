@@ -1,4 +1,4 @@
-"""``mmguard dry-run``: its arguments, and the tests of a config's training in a child process."""
+"""Command ``mmguard dry-run``, which tests the training of a config in a child process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARGUMENTS = """\
 config CONFIG  a file, or a shipped config: mmseg::pidnet/NAME.py
 --samples N  number of samples per data set; default: %(default)s
 --only NAME  test only these properties
---no-data  read no data: test on made-up images only
+--no-data  do not read the data: test on made-up images only
 --seconds N  time limit for all properties together; default: %(default)s
 --device NAME  device of the model; default: %(default)s
 --json FILE  write the results as JSON (-: to standard output)
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 def check_program(
     config: str, only: Sequence[str], samples: int, seconds: float, device: str, run_code: bool
 ) -> Iterator[PropertyRecord]:
-    """Yield the result of each property of a config as soon as it is tested, then the findings of `mmguard check`.
+    """Yield the record of each property once it is tested; without ``only``, add the findings of `mmguard check`.
 
     If ``samples`` is 0, no data are read, and properties of data are skipped unless ``only`` names them.
     """

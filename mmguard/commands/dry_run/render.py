@@ -18,7 +18,7 @@ _SHOWN, _NAMED = 8, 4
 #: Faults that a dry run cannot detect.
 BLIND_SPOTS = (
     'left/right flips of content, permuted validation files, BGR in training only, augmentations that depend on '
-    'content, faults only in eval mode, with several GPUs or in worker processes'
+    'content, and faults that occur only in eval mode, with several GPUs or in worker processes'
 )
 
 
@@ -47,7 +47,7 @@ def _print(console: Any, outcome: str, lines: Sequence[str]) -> None:
 
 
 def _group(record: PropertyRecord, outcome: str) -> Iterator[str]:
-    """Yield one line per distinct evidence text, with the names of all parts that have this evidence."""
+    """Yield one line per distinct evidence with this outcome: the parts that have the evidence, then its text."""
     groups: Dict[str, List[str]] = {}
     for result in record.results:
         if result.outcome == outcome:

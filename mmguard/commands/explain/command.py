@@ -1,4 +1,4 @@
-"""``mmguard explain``: its arguments, and the output for a code or a log."""
+"""Command ``mmguard explain``, which explains a code, or the error in a log."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
-    """Return the log, its explanation (``None`` without an error), the findings in config and labels, and failures."""
+    """Return the log, its explanation (``None`` without an error), findings in config and labels, and failures."""
     from mmguard.commands.explain.explanation import explain
     from mmguard.commands.explain.facts import collect_findings
     from mmguard.commands.explain.reader import Reader
@@ -219,7 +219,7 @@ def _list_signs() -> str:
 
 
 def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
-    """Return the content of a log, a run folder or a text of several lines, as pieces of bytes, and its name."""
+    """Return the bytes of a log, a run folder or a text of several lines, in pieces, and the name of this input."""
     if '\n' in log:
         return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):
@@ -230,7 +230,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return a log in pieces, its name, and the path of the config next to the log (``None`` if not found)."""
+    """Return a log in pieces, its name, and the path of the config in a run folder, else ``None``."""
     from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':

@@ -1,4 +1,4 @@
-"""Explanation of a log: the error that ended it, its meaning, and its causes in order."""
+"""Explanation of the error that ended a training: its meaning, and its causes, the most likely first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JudgedError = Tuple[LogError, LoggedException, Optional[Signature]]
 
 
 class RankedCause(NamedTuple):
-    """Cause; ``standing`` is ``'confirmed'`` (by findings), ``'supported'`` (by a log line) or ``'possible'``."""
+    """Cause with its ``standing``: ``'confirmed'`` by findings, ``'supported'`` by the log, or ``'possible'``."""
 
     cause: Cause
     standing: str
@@ -104,7 +104,7 @@ class Explanation:
 
     @property
     def own_place(self) -> Optional[Frame]:
-        """Innermost frame of the traceback in the user's own files, or ``None``."""
+        """Innermost frame of the traceback in the user's own files, or ``None`` without such a frame."""
         return next((frame for frame in reversed((self.late or self.raised).frames) if not frame.is_installed), None)
 
     @property
@@ -125,7 +125,7 @@ def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFa
 
 
 def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Explain the error that ended a training, or a sign that the model does not learn; ``None`` without either.
+    """Explain the error that ended a training, or a sign that the model does not learn, else return ``None``.
 
     ``names`` are paths that may name a framework.
     """
@@ -209,7 +209,7 @@ def _is_remark(one: RankedCause) -> bool:
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
-    """Return a cause with its evidence, or ``None`` if the cause is refuted; the log outweighs findings."""
+    """Return a cause with its evidence, or ``None`` if it is refuted; the log counts more than findings."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in outside.findings)
@@ -236,7 +236,7 @@ class SearchText:
         self.text = '\n'.join(piece.searched for piece in pieces)[:_SEARCHED]
 
     def find(self, pattern: str) -> Optional[Piece]:
-        """Return the piece in which the match of a pattern (or if it is empty, its last group) begins, or ``None``."""
+        """Return the piece where the match of a pattern begins (its last group if the match is empty), or ``None``."""
         found = _compile(pattern).search(self.text)
         if found is None or not self.pieces:
             return None
@@ -277,7 +277,7 @@ def _judge(log: Reader) -> List[JudgedError]:
 
 
 def _find_informative(error: LogError) -> Tuple[LoggedException, Optional[Signature]]:
-    """Return the exception of a chain whose signature has the lowest stage (causes before consequences)."""
+    """Return the most informative exception of a chain (a cause, rather than a consequence) and its signature."""
     chain = [raised for raised in error.chain if raised.kind or raised.message]
     # The message of a worker is that of the original error, which comes first or next.
     chain = [raised for raised in chain if not re.match(r'Caught \w+ in ', raised.message)] or chain

@@ -1,4 +1,4 @@
-"""Facts about config and labels that confirm or refute a cause, from `check` and `scan`."""
+"""Findings of `check` and `scan` that confirm or refute the causes of an error."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def collect_findings(
 ) -> Tuple[OutsideFacts, List[str]]:
     """Return the findings of `check` for a config and of `scan` for ``data`` (or the config's labels), and failures.
 
-    The explained error determines the framework with which a COCO JSON is scanned, and if category ids are labels.
-    Remarks are dropped, except about ``nan_classes`` (classes without a score in the log) and about ids as labels.
+    The explained error determines for which framework a COCO JSON is scanned, and whether category ids are its labels.
+    Remarks are dropped, except those about ``nan_classes`` (classes without a score in the log) or ids as labels.
     """
     findings: List[Finding] = []
     problems: List[str] = []
@@ -93,7 +93,7 @@ def _check(config: str, run_code: bool) -> List[Finding]:
 
 
 class _ScanOutcome(NamedTuple):
-    """Findings and failures of a scan, and True if all labels were read and the number of classes is known."""
+    """Outcome of a scan; ``decides`` is True if all labels were read and the number of classes is known."""
 
     findings: List[Finding]
     failed: List[str]

@@ -1,4 +1,4 @@
-"""Errors in a log: chains of exceptions, a parser of tracebacks, and other error lines."""
+"""Parser of the errors in a log: tracebacks, chained exceptions and other error lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mmguard.text import hide_credentials
 
 
 class Piece(NamedTuple):
-    """Part of a log: line number, text that is quoted, and text that patterns search (differs for a derived fact)."""
+    """Line of a log: its number, the text that is quoted, and what patterns search (the text, or a derived fact)."""
 
     line: int
     text: str
@@ -20,7 +20,7 @@ class Piece(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Entry of a traceback; ``line``, ``text`` and ``code_line`` give its place and text in the log."""
+    """Entry of a traceback; ``line`` and ``code_line`` are line numbers of the log; ``text`` is the logged line."""
 
     file: str
     number: int
@@ -50,7 +50,7 @@ class LoggedException:
 
     @property
     def text(self) -> str:
-        """Type and message, which the patterns of signatures search; also the condition of a failed assertion."""
+        """Text that signatures search: the type, the message, and the condition of a failed assertion."""
         asserted = self.frames[-1].code if self.frames and self.kind == 'AssertionError' else ''
         said = f'{self.kind}: {self.message or asserted}' if self.kind else self.message
         return f'{said}\n{asserted}' if asserted and self.message else said
@@ -161,7 +161,7 @@ _JOINED = re.compile(
 
 @lru_cache(maxsize=None)
 def build_bare_pattern(signs: bool = False) -> Pattern[str]:
-    """Return one pattern for all errors (or if ``signs`` is true, all signs) that are lines without an exception."""
+    """Return one pattern for all known errors (or signs, if ``signs`` is true) that are lines instead of exceptions."""
     bare = [signature for signature in read_signatures() if signature.bare]
     patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
     return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)

@@ -1,6 +1,6 @@
-"""Facts inferred from a log: the number of classes, how far the training came, validation, framework.
+"""Collector of facts in a log, such as the number of classes, the framework and the progress of the training.
 
-Each fact is a line that begins with ``fact: `` for the patterns of causes; the user sees the line of the log.
+An inferred fact is a text that begins with ``fact: ``. Patterns of causes search it; the user sees the line of the log.
 """
 
 from __future__ import annotations
@@ -118,13 +118,13 @@ class LogFacts(NamedTuple):
 
 
 class FactLines:
-    """Collector of log lines with numbers and names that matter to causes."""
+    """Collector of log lines that help to decide between causes, such as lines with the number of classes."""
 
     def __init__(self) -> None:
         self.found: List[Tuple[str, int, str]] = []
 
     def take(self, text: str, first: int) -> None:
-        """Collect the facts of a piece of the log; ``first`` is the number of its first line."""
+        """Collect the facts of a piece of the log that begins at line ``first``."""
         start = 0
         for number, line in enumerate(text.split('\n'), first):
             end = start + len(line)
@@ -137,7 +137,7 @@ class FactLines:
             start = end + 1
 
     def find_other_model(self) -> Optional[Piece]:
-        """Return a sign if the log has RPN losses, although its config names a model without RPN, else ``None``."""
+        """Return a sign if the log has losses of an RPN, but the config names a model without RPN, else ``None``."""
         config = next(
             (found for _, text in self.find_kind('config') for found in [_ONE_STAGE.search(text)] if found), None
         )
@@ -159,9 +159,9 @@ def find_facts(
     num_classes: Optional[int] = None,
     beginning: Sequence[str] = (),
 ) -> LogFacts:
-    """Return the facts of a log, from its collected lines, the lines before the error, and the errors.
+    """Return the facts that the collected lines of a log, the lines before its error, and its errors show.
 
-    ``names`` are texts that may name a framework; ``num_classes`` is the value of the option; ``beginning`` are the
+    ``names`` are texts that may name a framework; ``num_classes`` is from ``--num-classes``; ``beginning`` are the
     first lines of the log.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
@@ -179,7 +179,7 @@ def find_facts(
 
 
 def find_framework(texts: Sequence[str]) -> str:
-    """Return the framework in texts, preferring a specific one to its base; empty if unknown."""
+    """Return the framework named in texts, rather a specific one (mmseg) than its base (mmengine); empty if unknown."""
     joined = '\n'.join(texts)[:_SEARCHED]
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
@@ -308,7 +308,7 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
 def _find_fact_of_values(pieces: Sequence[Piece]) -> Optional[Piece]:
     """Return nnU-Net's line with the values of a label file if the values may be classes, else ``None``.
 
-    At most one value more than the declared classes is accepted; only 0 and 255 are not.
+    The values may be classes if they are integers >= 0, not just 0 and 255, and at most one more than are declared.
     """
     lists = _VALUES.search('\n'.join(piece.searched for piece in pieces))
     if lists is None or '...' in lists.group(2):

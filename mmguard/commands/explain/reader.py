@@ -136,7 +136,7 @@ class Reader:
         self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
-        """Return True if a piece contains a word of errors, and fewer than ``_TROUBLES`` errors are kept."""
+        """Return True if a piece contains one of ``_TRIGGERS``, and fewer than ``_TROUBLES`` errors are kept."""
         return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
 
     def _take_lines(self, text: bytes) -> None:

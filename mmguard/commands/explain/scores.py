@@ -1,4 +1,4 @@
-"""Signs of a fault in a log: scores near 0, falling or nan for a class, a single class, and losses that are 0."""
+"""Search for faults in the scores and losses of a log: low, falling or nan scores, a single class, losses of 0."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_lines(text: bytes, markers: Sequence[bytes]) -> Iterator[Tuple[int, byt
 
 
 def _number_row(text: bytes, start: int, line: bytes, first: int) -> Tuple[int, str]:
-    """Return number and text of the line at offset ``start`` of a piece; ``first`` is the number of its first line."""
+    """Return number and text of the line at offset ``start`` of a piece that begins at line ``first``."""
     return first + text.count(b'\n', 0, start), line.decode('utf-8', 'replace').strip()[:_QUOTED]
 
 
@@ -80,7 +80,7 @@ class ZeroLoss:
         self.last = (0, '')  #: The last line with the loss, with its number.
 
     def take(self, text: bytes, first: int) -> None:
-        """Count the lines with the loss in a piece of a log; ``first`` is the number of its first line."""
+        """Count the lines with the loss in a piece of a log that begins at line ``first``."""
         for start, line in find_lines(text, self._words) if self.is_zero else ():
             found = self._pattern.search(line)
             if found is not None:
@@ -113,7 +113,7 @@ class Scores:
         self.maps = ZeroLoss(_MAP_WORDS, _MAP_LOSS)
 
     def take(self, text: bytes, first: int) -> None:
-        """Collect the scores in a piece of a log; ``first`` is the number of its first line."""
+        """Collect the scores in a piece of a log that begins at line ``first``."""
         for start, line in find_lines(text, WORDS):
             for found in _SCORE.finditer(line):
                 group, kind = next((group, kind) for group, kind in found.groupdict().items() if kind)
@@ -219,7 +219,7 @@ _ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
-    """Counts of the validations in a log, and of the validations in which a class without labels has the score nan.
+    """Counter of the validations in a log, and for each class, of those in which its score is nan for lack of labels.
 
     Example:
         >>> scores = ClassScores()
@@ -238,7 +238,7 @@ class ClassScores:
         self.only: Optional[Piece] = None
 
     def take(self, text: bytes, first: int) -> None:
-        """Count the validations in a piece of a log; ``first`` is the number of its first line."""
+        """Count the validations in a piece of a log that begins at line ``first``."""
         is_counted = self._table is _OBJECTS or b' gts ' in text
         for start, line in find_lines(text, (*_CLASS_WORDS, b' 0 ') if is_counted else _CLASS_WORDS):
             found = _LINE.search(line)
@@ -259,7 +259,7 @@ class ClassScores:
             self._nan.update((shown or self._table, name) for name in nan)
 
     def _see_first_row(self, text: bytes, start: int, first: int) -> None:
-        """Set ``only`` if the table at ``start`` has a single class, with the accuracy of all pixels."""
+        """Set ``only`` if the table at ``start`` has a single class, whose accuracy equals that of all pixels."""
         row = _FIRST_ROW.match(text, start)
         if row is None:
             return
@@ -275,7 +275,7 @@ class ClassScores:
 
     @property
     def missing(self) -> Set[str]:
-        """Classes that have no labels in one validation or more."""
+        """Classes without labels in at least one validation."""
         return {name for _, name in self._nan}
 
     @property
@@ -298,7 +298,7 @@ class ClassScores:
 
     @property
     def summary(self) -> str:
-        """Text that names the classes with the score nan and the numbers of validations; empty without such a class."""
+        """Text that says in how many validations the score of a class is nan; empty if no score is nan."""
         keys = sorted(self._nan, key=lambda key: key[1].zfill(9) if key[1].isdigit() else '')
         texts = [
             f'the {score.name} of class {name} is {score.value} in {self._nan[score, name]:,} '

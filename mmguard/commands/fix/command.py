@@ -1,4 +1,4 @@
-"""``mmguard fix``: its arguments, and its output."""
+"""Command ``mmguard fix``, which writes corrected copies of label files and prints the changes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _OPTIONS = """\
   corrected file, in this order: annotations of other classes are dropped, and missing categories are added
 --rename Cat:cat  rename categories: old name:new name, ...
 --renumber N  for a COCO JSON: number its categories N, N + 1, ... in their order
---boxes  format of the boxes in TARGET, from which they are converted: in COCO, corners (x1, y1, x2, y2) or fractions of
-  the image; in VOC, fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
+--boxes  convert the boxes in TARGET from this format: in COCO, from corners (x1, y1, x2, y2) or fractions of the image;
+  in VOC, from fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
 --keep-boxes  for a COCO JSON: do not clamp boxes, and do not drop objects because of their boxes
 --scale F  multiply the values of label maps by F, such as 255 if they were divided by 255
 --no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
@@ -171,7 +171,7 @@ def _choose_exit_code(copies: Sequence[Copies]) -> int:
 
 
 def _show(out: Path, copies: Copies) -> None:
-    """Print the number of files in ``out``, and the changes of the first ``_SHOWN`` files."""
+    """Print the number of copies in ``out``, and the first ``_SHOWN`` of the changed, left-out and invalid files."""
     from mmguard.formats.format import MANIFEST
 
     def list_first(lines: Sequence[str]) -> None:

@@ -79,7 +79,7 @@ def _is_output(folder: Path) -> bool:
 
 
 def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
-    """Write the manifest with the facts ``found``. ``finished`` is False in the manifest that a run writes first."""
+    """Write the manifest with the entries ``found``; a run first writes one with ``finished=False``."""
     record = {
         'written_by': WRITER,
         'version': __version__,
@@ -165,10 +165,10 @@ def write_copies(
 
 
 def detect_correctable(target: str, suffix: Optional[str] = None) -> Format:
-    """Return the format of a target, whose label files `mmguard fix` can correct.
+    """Return the format of a target whose label files `mmguard fix` can correct.
 
     Raises:
-        CannotCorrect: The target has no known format, or does not exist.
+        CannotCorrect: The target does not exist, has no known format, or is a single label map.
     """
     if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')

@@ -56,14 +56,14 @@ def scan(target: str, options: ScanOptions) -> ScanOffers:
 
 
 def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
-    """Combine edits per file, by their numbers or ``'safe'`` (edits without a question); refuse edits that conflict."""
+    """Combine the numbered edits per file; ``'safe'`` adds those without a question. Refuse numbers that conflict."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
         differs = _find_conflict(chosen, offer)
         if differs:
             raise CannotCorrect(
-                f'[{offer.edit.number}] conflicts with another edit: both write {differs}; apply one at a time'
+                f'[{offer.edit.number}] conflicts with another edit: both set {differs}; apply one at a time'
             )
         chosen.append(offer)
     against = explain_conflict(chosen)
@@ -74,7 +74,7 @@ def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
         if offer.shares_finding(chosen):
             continue
         differs = _find_conflict(chosen, offer)
-        against = f'another edit writes {differs}, too' if differs else explain_conflict([*chosen, offer])
+        against = f'another edit sets {differs} to another value' if differs else explain_conflict([*chosen, offer])
         if against:
             left.append(f'[{offer.edit.number}] is not applied: {against}; scan the copy again')
         else:
@@ -121,7 +121,7 @@ def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], g
     if guesses and not left:
         changed = next((f'{place}/{one["written"]}' for path, place in places.items() for one in copies[path].done), '')
         picture = changed if plan.format is not None and plan.format.name == 'maps' else 'one image with its objects'
-        return f'scanned again: every label is valid now. Look at {visible_name(picture)} to check that it is right'
+        return f'scanned again: every label is valid now. Look at {visible_name(picture)} to check the labels'
     return f'scanned again: {quantity(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
 
 
@@ -148,7 +148,7 @@ def _find_offer(scan_offers: ScanOffers, number: str) -> Offer:
     plan = scan_offers.plan
     if number not in known:
         listed = f'it offers {", ".join(files)}' if files else 'it offers none'
-        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {listed}')
+        raise CannotCorrect(f'`mmguard scan {plan.target}` does not offer edit {number} of label files: {listed}')
     if number not in files:
         raise CannotCorrect(f'edit {number} changes the config. Run `{_build_apply(plan, number)}`')
     return known[number]
@@ -168,7 +168,7 @@ _FORMATS = (*_SINGLE, 'MG164', 'MG172')
 def check_boxes(target: str, data_format: Format, options: FixOptions) -> None:
     """Refuse to clamp or drop boxes that seem to have another format; the error names the command that converts them.
 
-    The rules of the scan decide if boxes have another format, unless the options give the format.
+    The rules of the scan decide if boxes have another format. With ``boxes`` or ``keep_boxes``, all boxes are accepted.
     """
     if options.boxes or options.keep_boxes:
         return

@@ -30,7 +30,7 @@ def build_page(title: str, results: Sequence[SetResult] = (), drawn: int = DRAWN
     """Return a self-contained HTML page, which loads nothing from the network. Its only script copies commands.
 
     Args:
-        title (str): Name of the scanned target.
+        title (str): Title of the page, such as ``'Labels of data/masks'``.
         results (sequence of SetResult): Results of a scan; each data set is a section, in this order.
         drawn (int): Number of files with pictures per section.
         samples (sequence): (name, mistakes, pictures) of each sample of a trace.
@@ -81,12 +81,12 @@ def mark_code(text: str) -> Markup:
 
 
 def _make_visible(value: Any) -> Any:
-    """Return a value of the page with every invisible character escaped, before Jinja2 escapes it; keep markup."""
+    """Escape every invisible character of a value, before Jinja2 escapes it for HTML; return markup unchanged."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 def list_worst(result: SetResult) -> List[WorstFile]:
-    """Return the files of a data set (label maps, images with boxes, or volumes), the most invalid labels first."""
+    """Return the files of a data set (label maps, images with boxes, volumes), from most to fewest invalid labels."""
     if result.facts.volumes is not None:
         faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
         faults.sort(key=lambda fault: (-fault.voxels, fault.file))
@@ -109,7 +109,7 @@ def list_worst(result: SetResult) -> List[WorstFile]:
 
 
 def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
-    """Return CSS class, bold beginning and end of a sentence that summarizes the findings of a data set."""
+    """Return (CSS class, bold beginning, rest) of a sentence that summarizes the findings of a data set."""
     findings, facts = result.findings, result.facts
     others = [finding for finding in findings if not finding.is_verdict]
     is_invalid = any(facts.values.values()) or any(facts.reasons.values())
@@ -145,7 +145,7 @@ def draw_panels(file: WorstFile) -> List[Panel]:
 
 
 def list_invalid(file: WorstFile) -> List[str]:
-    """Return a text such as ``'11: 1,201'`` for each invalid value with its count, then the faults of boxes."""
+    """Return texts such as ``'11: 1,201'``, an invalid value and its count, then texts about the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
     labels = 0 if values else file.reasons.get(LABEL_REASON, 0)

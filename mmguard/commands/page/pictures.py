@@ -1,4 +1,4 @@
-"""Pictures of label maps and boxes for the HTML page, whose size is limited even for huge files."""
+"""Pictures of label maps and boxes for the HTML page; each has a limited size, even if its file is huge."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass
 class Panel:
-    """Picture with the legend ``keys``, pairs (CSS color or '', meaning); or ``why`` no picture can be drawn."""
+    """Picture with the legend ``keys``, pairs (CSS color or '', meaning); without a picture, ``why`` is the reason."""
 
     name: str
     picture: Optional[Picture] = None

@@ -1,4 +1,4 @@
-"""``mmguard replay``: its arguments, and its output."""
+"""Command ``mmguard replay``, which runs the samples of a flight record again, and prints those that raise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mmguard.commands.arguments import RUN_CODE, VERBOSE, add_arguments, positiv
 _ARGUMENTS = f"""\
 config CONFIG  the config of the run
 record RECORD  the label_guard_flight.jsonl of the run
---last N  replay the last N batches; default: from the last batch back to a batch in which a sample raises
+--last N  replay the last N batches; default: the last one, and earlier ones until a sample raises
 --seeds K  number of runs of a random pipeline, each with another seed; default: %(default)s
 {RUN_CODE}--json FILE  write the outcome as JSON (-: to standard output)
 """

@@ -81,7 +81,7 @@ class Replay:
             f'raise an exception: {len(raising)} of {number}',
         ]
         if missing:
-            lines.append(f'not found here: {quantity(len(missing), "sample")}, which may be the cause')
+            lines.append(f'not found here: {quantity(len(missing), "sample")}; one of them may be the cause')
         elif not raising:
             untried = 'more random crops (--seeds 20), trained weights, half precision, memory, several ranks'
             lines.append(f'Not tried: {untried}.')
@@ -139,7 +139,7 @@ def replay(spinner: Spinner, args: argparse.Namespace) -> Replay:
 
 
 class Replayer:
-    """Runner of single samples, which runs random pipelines with ``seeds`` different seeds."""
+    """Runner of single samples, which runs a random pipeline once for each of ``seeds`` seeds."""
 
     def __init__(self, samples: Samples, model: Any, spaces: LabelSpaces, seeds: int) -> None:
         self._samples, self._model, self._spaces, self._seeds = samples, model, spaces, seeds
@@ -222,7 +222,7 @@ def run_sample(model: Any, packed: Any, seed: int) -> None:
 
 
 def find_place(error: BaseException) -> str:
-    """Return the innermost line in a framework or the user's code, as ``'file:45 in forward'``, or ''."""
+    """Return the innermost line in a framework or the user's code, as ``'file:45 in forward'``; '' without one."""
     frames = traceback.extract_tb(error.__traceback__)
     above = [f for f in frames if f.filename != __file__ and not _BELOW.search(f.filename.replace(os.sep, '/'))]
     return f'{above[-1].filename}:{above[-1].lineno} in {above[-1].name}' if above else ''

@@ -1,4 +1,4 @@
-"""``mmguard scan``, and the options for labels and reading that scanning commands share."""
+"""Command ``mmguard scan``, and its options for labels and reading, which other commands share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPLITS = ('train', 'val', 'test')
 _VALID = """\
 --num-classes N  valid labels are 0..N-1
 --ignore-index V  label that is excluded from training; default: 255
---label-map 7:0,8:1  map values in the files to classes first, *:255 for all others; or a .json file of {"7": 0, "8": 1}
+--label-map 7:0,8:1  first map values in the files to classes, *:255 for all others; or a .json file of {"7": 0, "8": 1}
 """
 _LABELS = """\
 --classes cat,dog  for VOC and class folders: the names of the classes, in their order, or a file with one name per line
@@ -42,14 +42,14 @@ _READING = f"""\
 --reduce-zero-label  as in mmseg: 0 is ignored, and 1 is the first class
 --framework NAME  for a COCO JSON: the framework that trains on it: {', '.join(FRAMEWORKS)}
 --labels  for a COCO JSON: a label is the position of its category (mmdet, detectron2, YOLOX) or the id of its category
-  (DETR and similar models, torchvision); default: as in --framework. Without both options, both are checked
+  (DETR and similar models, torchvision); default: as in --framework. Without --labels and --framework, both are checked
 --masks  for a COCO JSON: check the masks, too (with a config, they are checked if it uses masks)
 --suffix END  read only label maps whose names end with END
 """
 _WORKERS = """\
 --processes N  number of processes; default: one per core
---dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler (mmguard[dask]); the workers
-  must find the files at the same paths
+--dask HOST:PORT  read label maps, YOLO and nnU-Net in the workers of this dask scheduler, which must find the files at
+  the same paths; needs mmguard[dask]
 """
 _OUTPUT = """\
 --json FILE  write everything as JSON (-: to standard output)
@@ -91,7 +91,7 @@ def build_options(args: argparse.Namespace) -> ScanOptions:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'scan',
-        help='read all labels before training: find invalid labels, their files and causes, and what to write',
+        help='read all labels before training: find invalid labels, their files and causes, and say what to write',
         description='Reads every label of a data set, finds labels that are invalid in training, and names the '
         'likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, folders of classes, or a raw data set of nnU-Net '

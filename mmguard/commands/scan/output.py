@@ -24,7 +24,7 @@ from mmguard.text import align_right, quantity
 
 
 class ScanProgress:
-    """Progress of a scan: writes the number of files read (on a terminal, also of all files) into a spinner's text."""
+    """Progress of a scan in the text of a spinner: the number of files read and, on a terminal, of all files."""
 
     def __init__(self, spinner: Spinner) -> None:
         self._spinner = spinner
@@ -200,7 +200,7 @@ def _find_worst(result: SetResult) -> Text:
 
 
 def show_cases(console: Console, volumes: VolumeFacts) -> None:
-    """Print the faults of each case: its file, voxels and slices."""
+    """Print each fault with its case, its file, its number of voxels, and its slices."""
     rows = [(fault.case, fault.file, kind, fault) for kind in volumes.faults for fault in volumes.find_faults(kind)]
     rows.sort(key=lambda row: row[:3])
     lines = [
@@ -271,7 +271,7 @@ UNSEEN = 1.0
 def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
     """Return the weight 1 / ln(1.02 + p) of each class, where p is the class's share of all pixels.
 
-    The weights are between 1.4 and 50.5. Source: Paszke et al., "ENet", arXiv:1606.02147.
+    Weights are between 1.4 and 50.5, or 1 for a class without pixels. Source: Paszke et al., "ENet", arXiv:1606.02147.
 
     Example:
         >>> [round(weight, 2) for weight in compute_enet_weights([90, 10, 0])]
@@ -282,7 +282,7 @@ def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
 
 
 def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Sequence[int]) -> List[float]:
-    """Return the weight median(f) / f of each class, where f is its share of the pixels in files that contain it.
+    """Return the weight median(f) / f of each class, where f is its share of all pixels in the files that contain it.
 
     Source: Eigen and Fergus, "Predicting Depth, Surface Normals and Semantic Labels", arXiv:1411.4734.
 

@@ -1,4 +1,4 @@
-"""``mmguard trace``: its arguments, the choice of samples, and its output."""
+"""Command ``mmguard trace``, which chooses samples, traces them through the pipeline, and prints the steps."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _choose_color(space: Optional[Space], value: int) -> Tuple[int, ...]:
 
 
 def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, spaces: LabelSpaces) -> page.Panel:
-    """Return a picture of an image with the labels of a snapshot; ``size`` is the (height, width) for its boxes."""
+    """Return a picture of an image with the labels of a snapshot; its boxes refer to ``size``, (height, width)."""
     from PIL import Image, ImageDraw
 
     keys: List[Tuple[str, str]] = []
@@ -77,7 +77,7 @@ def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, 
 
 
 def _paint(pixels: np.ndarray, label: np.ndarray, colors: Dict[int, Tuple[int, ...]]) -> np.ndarray:
-    """Return an image with a label map of any size painted over it; a few invalid pixels are enlarged."""
+    """Return an image with a label map of any size painted over it; invalid pixels are enlarged if they are few."""
     places = [np.arange(n) * side // n for n, side in zip(pixels.shape, label.shape)]
     values, index = np.unique(label[np.ix_(*places)], return_inverse=True)
     table = np.array([colors[value] for value in values.tolist()])[index.reshape(pixels.shape[:2])]

@@ -59,7 +59,7 @@ def _describe_labels(step: StepTrace, spaces: LabelSpaces) -> Any:
 
 
 def group_changes(changes: Sequence[Change], spaces: LabelSpaces) -> List[Tuple[str, bool]]:
-    """Return a sentence per kind of change, and True if invalid: ``('+ 225 appears (17 px, invalid): ...', True)``."""
+    """Return (sentence, is_invalid) for each kind of change: ``('+ 225 appears (17 px, invalid): ...', True)``."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         invalid = change.makes is not None and _is_invalid(spaces, change.makes, change.kind)
@@ -105,7 +105,7 @@ def find_mistakes(trace: SampleTrace, spaces: LabelSpaces) -> List[str]:
 
 
 def find_coverage(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Tuple[List[str], List[str]]:
-    """Return the kinds of annotations in the samples that were checked, and the kinds that were not checked.
+    """Return the kinds of annotations that were checked in the samples, and the kinds that were not checked.
 
     Labels are not checked if the number of classes is unknown.
     """
@@ -136,7 +136,7 @@ def print_verdict(console: Any, traces: Sequence[SampleTrace], spaces: LabelSpac
     if unchecked:
         console.print(f'not checked: {", ".join(unchecked)}', style='yellow')
     if len(traces) == 1 and traces[0].is_random:
-        console.print('The pipeline is random, and this trace shows one draw. `--samples 50` traces more.')
+        console.print('The pipeline is random, and this trace shows one run of it. `--samples 50` traces more.')
 
 
 def as_json(traces: Sequence[SampleTrace], spaces: LabelSpaces) -> Dict[str, Any]:

@@ -23,7 +23,7 @@ _INSPECTED = {'gt_seg_map', 'gt_bboxes', 'gt_bboxes_labels', 'gt_ignore_flags', 
 
 
 class Fault(NamedTuple):
-    """Mistake in a box or a mapped label of a sample, and the instance ``where`` it is (empty for a label map)."""
+    """Mistake in a box or a mapped label of a sample; ``where`` names the instance (empty for a label map)."""
 
     what: str
     where: str = ''
@@ -64,7 +64,7 @@ class Snapshot:
 
     @property
     def faults(self) -> List[Fault]:
-        """Boxes of trained instances that are not finite, without area or outside the image."""
+        """Faults of the boxes of trained instances: not finite, without area, or outside the image."""
         trained = [one for one in self.instances or () if one.box is not None and not one.ignored]
         corners = np.array([one.box for one in trained], dtype=np.float64).reshape(-1, 4)
         codes = find_corner_faults(corners, self.size or (np.inf, np.inf)).tolist()
@@ -113,7 +113,7 @@ def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
 
 
 def take(step: str, results: Any) -> Snapshot:
-    """Return a snapshot of a sample after a step, before or after packing."""
+    """Return a snapshot of a sample, packed or not, after a step."""
     if not isinstance(results, dict):
         return Snapshot(step, note='no sample' if results is None else f'{type(results).__name__}: not checked')
     packed = results.get('data_samples')
@@ -154,7 +154,7 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
     """Return the changes that a transform made to the label map and the instances of a sample.
 
     Args:
-        before (Snapshot): The sample before the step; label map and instances as stored if the step loads them.
+        before (Snapshot): The sample before the step. If the step loads labels, they are here as stored on disk.
         after (Snapshot): The sample after the step.
         transform (Any): The transform of the step.
         mixed (dict[str, Snapshot]): {path of an image: snapshot of its sample} for samples that the step mixes in.

@@ -81,7 +81,7 @@ class SampleTrace:
 
 
 class Tracer:
-    """Runner of single samples through their pipeline that records each step; sample ``i`` has seed ``seed + i``."""
+    """Runner that sends samples through their pipeline and records each step; sample ``i`` has seed ``seed + i``."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0, draw: Optional[Draw] = None) -> None:
         self._program = open_program(config)
@@ -131,7 +131,7 @@ class Tracer:
         return story
 
     def _run(self, sample: Sample, story: SampleTrace) -> Any:
-        """Load the sample from each of its nested data sets, with the same seed so that the sample is the same."""
+        """Load the sample from each of its nested data sets, each time with the same seed so that results agree."""
         results: Any = None
         for dataset in sample.stages:
             seed_all(story.seed + story.index)
@@ -140,7 +140,7 @@ class Tracer:
                 results = getattr(dataset, 'prepare_data', dataset.__getitem__)(sample.index)
             story.is_random |= drawn != get_random_state()
             if results is None:
-                story.error = 'the pipeline dropped the sample, perhaps without targets; training draws another sample'
+                story.error = 'the pipeline dropped the sample (perhaps no target was left); training draws another one'
                 break
         return results
 
