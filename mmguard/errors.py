@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List
 
 
 class CannotRun(Exception):
-    """Exception of a command that cannot run; its text names the file, the value and what to do."""
+    """Exception of a command that cannot run; its text names the file and the value, and says what to do."""
 
 
 _collected: List[Dict[str, str]] = []

@@ -1,4 +1,4 @@
-"""Changes applied to copies of configs, and the merge of two changed copies."""
+"""Functions that change a copy of a config, and that merge two changed copies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ REMOVED = object()
 
 
 def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """Return a copy of a config with values replaced, added or removed; missing dicts on the way are created.
+    """Return a copy of a config with values replaced, added or removed; create missing dicts on their paths.
 
     Raises:
-        LookupError, TypeError: A path leads to a list element or a removed key that does not exist.
+        LookupError, TypeError: A list element on a path, or a key to remove, does not exist.
     """
     return ReadConfig(change_data(config.written, changes), config.file, list(config.notes))
 
 
 def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """Return a copy of the plain dicts and lists of a config with changes applied, see :func:`change_config`."""
+    """Return a copy of the plain dicts and lists of a config, changed as by :func:`change_config`."""
     copy = copy_tree(data)
     for path, value in changes:
         *way, last = split_path(path)
@@ -43,7 +43,7 @@ _MISSING = object()
 
 
 class Conflict(ValueError):
-    """Two copies change one value differently; the message is the path of the value."""
+    """Error if two copies change one value differently; its message is the path of the value."""
 
 
 def merge(base: Any, one: Any, other: Any, path: str = '') -> Any:
@@ -87,7 +87,7 @@ def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], 
 
 
 def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """Return the new value of each element of ``base``, and the elements inserted before each and at the end."""
+    """Return each element of ``base`` as in ``copy``, and what ``copy`` inserts before each element and at the end."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)

@@ -34,7 +34,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def build_full_name(kind: Any) -> str:
-    """Return a name unchanged (``'mmdet.FocalLoss'``), ``'package.module.Class'`` for a (lazy) class, else ``''``."""
+    """Return a name as it is, ``'package.module.Class'`` for a class or a lazy class, and ``''`` for other objects."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -43,12 +43,12 @@ def build_full_name(kind: Any) -> str:
 
 
 def is_lazy(kind: Any) -> bool:
-    """Return True if a type is mmengine's LazyObject or LazyAttr, the imports of new-style configs."""
+    """Return True if a type is mmengine's LazyObject or LazyAttr, which represent imports in new-style configs."""
     return type(kind).__name__ in ('LazyObject', 'LazyAttr')
 
 
 def get_type_name(kind: Any) -> str:
-    """Return the class name for ``'mmdet.CrossEntropyLoss'``, a dotted path or a class."""
+    """Return the name of a class without scope and module, e.g. ``'FocalLoss'`` for ``'mmdet.FocalLoss'``."""
     return build_full_name(kind).rpartition('.')[2]
 
 
@@ -63,7 +63,7 @@ def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
 
 
 def get_scope(kind: Any, default: str) -> str:
-    """Return the part of a type's name before the first dot, e.g. ``'mmdet'``, or ``default`` without a dot."""
+    """Return the part of a type's name before the first dot, e.g. ``'mmdet'``, or ``default`` if it has no dot."""
     package, dot, _ = build_full_name(kind).partition('.')
     return package if dot else default
 
@@ -125,7 +125,7 @@ _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 
 
 
 def _import_from_framework(scope: str, name: str, registry: str) -> Any:
-    """Import a class from its own module, because another module of the framework may fail to import."""
+    """Return a class after importing only its subpackage, e.g. ``mmdet.models``, because others may fail to import."""
     _import_class(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
     return find_registry(scope, registry).module_dict.get(name)
 
@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return the constructor parameter for an argument, False if it does not exist, True if that cannot be read."""
+    """Return the constructor parameter of an argument, False if it is missing, or True if a signature is unreadable."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:
@@ -162,7 +162,7 @@ def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Paramet
 
 
 def get_default(cls: Optional[type], argument: str) -> Any:
-    """Return the default of a constructor argument, or ``MISSING`` if the argument or its default does not exist."""
+    """Return the default of a constructor argument, or ``MISSING`` if no default can be found."""
     found = _find_parameter(cls, argument)
     return MISSING if isinstance(found, bool) else found.default
 

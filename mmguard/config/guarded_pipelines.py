@@ -1,4 +1,4 @@
-"""Insertion of guards into pipelines: right after the Pack transform, and before transforms that read labels.
+"""Insertion of guards into pipelines: after the Pack transform, and before GenerateEdge, which draws from labels.
 
 ``on_invalid`` of the instance guard depends on whether the assigners of the model exclude ignored regions.
 """
@@ -39,7 +39,7 @@ class Report(NamedTuple):
 def guard_pipelines(
     tree: Dict[str, Any], spaces: LabelSpaces, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Report:
-    """Insert guards, in place, into all pipelines of a config: of data sets, wrappers, branches and hooks.
+    """Insert guards in place into all pipelines of a config: those of data sets, wrappers, branches and hooks.
 
     ``options`` are the arguments ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
     """
@@ -69,12 +69,15 @@ def guard_pipelines(
 
 
 def _find_unknown_packs(loader: Any) -> Iterator[str]:
-    """Yield a note if the training pipelines have no guard and no Pack transform that mmguard knows."""
+    """Yield a note if the training pipelines contain neither a guard nor a Pack transform that mmguard knows."""
     steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _get_name(step)]
     known = (PIXEL_GUARD, INSTANCE_GUARD)
     is_packed = any(True for _ in _find_pipelines(loader, ('train_dataloader',)))
     if steps and not is_packed and not any(_get_name(step) in known for step in steps):
-        yield f'train_dataloader: no guard: mmguard knows no Pack transform among {", ".join(map(_get_name, steps))}'
+        yield (
+            f'train_dataloader: no guard: mmguard does not know any Pack transform among '
+            f'{", ".join(map(_get_name, steps))}'
+        )
 
 
 def _get_first(step: Any) -> Any:
@@ -104,7 +107,7 @@ def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 
 
 def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
-    """Convert each branch that is a single transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, into a list."""
+    """Convert each branch that is only a Pack transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, to a list."""
     for _, node in walk(tree):
         if _get_name(node) != _BRANCHES:
             continue
@@ -150,7 +153,7 @@ def _build_guards(
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Return True if a pipeline packs label maps, or loads no labels, because the wrapped data set may load maps."""
+    """Return True if a pipeline packs label maps, or if it loads no labels itself: a wrapped data set may load maps."""
     if _get_name(pack) != _INSTANCE_PACK:
         return _get_name(pack) == 'PackSegInputs'
     loaders = [_get_first(step) for step in steps if 'Annotations' in _get_name(step)]
@@ -165,7 +168,7 @@ def _build_type(pack: Dict[str, Any], name: str) -> Any:
 
 
 def build_lazy_type(module: str, name: str) -> Any:
-    """Return a class as a LazyObject, the form of classes in new-style configs."""
+    """Return a class as mmengine's LazyObject, as new-style configs contain classes."""
     from mmengine.config.lazy import LazyObject
 
     return LazyObject(module, name)
@@ -174,7 +177,7 @@ def build_lazy_type(module: str, name: str) -> Any:
 def _insert(
     tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
-    """Insert guards after the Pack transform, and before transforms that read labels; return the inserted guards."""
+    """Insert guards after the Pack transform, and before GenerateEdge, which reads labels; return these guards."""
     drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
     early = [dict(guard) for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
     late = [dict(guard) for guard in guards]
@@ -193,7 +196,7 @@ def _insert(
 
 
 def _pass_on_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
-    """Add the report of an earlier guard to the ``meta_keys`` of the Pack transform."""
+    """Make the Pack transform keep the report of an earlier guard: add the key of the report to its ``meta_keys``."""
     keys = Part('', pack, find_scope(tree, path), 'TRANSFORMS').get('meta_keys')
     if keys is not None and LABEL_GUARD not in keys:
         pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
@@ -224,7 +227,7 @@ def _takes_threshold(assigner: Part) -> bool:
 
 
 def has_threshold(assigner: Part) -> bool:
-    """Return True if ignored regions are enabled in an assigner."""
+    """Return True if an assigner excludes ignored regions, because its ``ignore_iof_thr`` is positive."""
     threshold = assigner.get('ignore_iof_thr')
     return isinstance(threshold, (int, float)) and threshold > 0
 
@@ -236,13 +239,13 @@ def on_invalid(tree: Dict[str, Any]) -> str:
 
 
 def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
-    """Return True if all assigners support ignored regions, but none enables them: crowds train as background."""
+    """Return True if all assigners support ignored regions, but none excludes them, so crowds train as background."""
     found = _find_assigners(tree)
     return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Enable ``ignore_iof_thr``, in place, if all assigners disable it and a guard removes crowds; return changes."""
+    """Enable ``ignore_iof_thr`` in place if all assigners disable it and a guard removes crowds; return the changes."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
@@ -252,7 +255,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Yield a line per assigner that trains ignored regions as background, because it has no ``ignore_iof_thr`` > 0."""
+    """Yield a line per assigner that trains ignored regions as background, as ``ignore_iof_thr`` is not positive."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (

@@ -1,4 +1,4 @@
-"""Detection of mmguard's parts in a config, and their insertion into a copy of the config."""
+"""Detection of mmguard's transforms, losses and hooks in a config, and insertion of guards into a copy of it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def guard_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def list_guarded_losses(scope: str) -> List[str]:
-    """Return the names of the guarded losses in a scope, or without mmengine the two that every scope has."""
+    """Return the names of the guarded losses of a scope; without mmengine, only the two that every scope has."""
     if scope not in SCOPES or find_spec('mmengine') is None:
         return list(GUARDED_LOSSES)
     return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
@@ -156,7 +156,7 @@ def find_similar_name(part: Part) -> str:
 
 
 def build_error(part: Part) -> str:
-    """Build a part of mmguard as a run does, and return the error message, or ``''`` if building succeeds."""
+    """Build a part of mmguard as a run does, and return the error message, or ``''`` if it builds or is skipped."""
     config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a user's head may change the arguments first
@@ -221,7 +221,7 @@ class RunGuards(NamedTuple):
 
 
 def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
-    """Return the guards that a hook with ``guard=True`` adds when a config is run, or ``None`` if it adds none."""
+    """Return the guards that a hook with ``guard=True`` adds to a run of a config, or ``None`` without such a hook."""
     hook = find_guarding_hook(config)
     if hook is None or config.describe_unguarded():
         return None
@@ -235,7 +235,7 @@ def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
 
 
 def _flatten(guard: Dict[str, Any]) -> Dict[str, Any]:
-    """Move the arguments of a wrapped loss next to the type of the guard."""
+    """Return the config of a guard with the arguments of its wrapped loss next to ``type``."""
     loss = guard.get('loss')
     return {**loss, **guard, 'loss': loss['type']} if isinstance(loss, dict) else guard
 
@@ -294,7 +294,7 @@ def _find_refusal(config: Dict[str, Any], scope: str) -> str:
 
 @lru_cache(maxsize=None)  # reads source
 def _get_defaults(cls: Any) -> Dict[str, Any]:
-    """Return the arguments of a class with their defaults, including those passed to bases by ``**kwargs``."""
+    """Return the arguments of a class with their defaults, including arguments that ``**kwargs`` passes to bases."""
     found: Dict[str, Any] = {}
     given: Set[str] = set()
     for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
@@ -317,7 +317,7 @@ def _get_defaults(cls: Any) -> Dict[str, Any]:
 
 
 def _open_part(tree: Dict[str, Any]) -> Callable[[Any, Path], Node]:
-    """Return a function that converts a part of a model to a Node, with its children and its default losses."""
+    """Return a function that converts a part of a model to a Node; a head's children include its default losses."""
 
     def open_node(part: Any, path: Path) -> Node:
         if isinstance(part, (list, tuple)):
@@ -342,7 +342,7 @@ def _find_default_losses(head: type) -> Iterator[Tuple[str, Dict[str, Any]]]:
 
 
 def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
-    """Replace the value at a path; tuples on the way become lists."""
+    """Replace the value at a path, after converting tuples along the path to lists."""
     node: Any = tree
     for depth, key in enumerate(path[:-1]):
         child = node[key]
@@ -364,7 +364,7 @@ class GuardedLosses(NamedTuple):
 def guard_losses(
     tree: Dict[str, Any], options: Mapping[str, Any] = MappingProxyType({}), builds: bool = True
 ) -> GuardedLosses:
-    """Return the configs of the guarded losses of a config, with ``on_invalid`` of ``options``; modify nothing.
+    """Return guarded configs for the losses of ``tree``, with ``on_invalid`` from ``options``; do not modify ``tree``.
 
     If ``builds`` is true, each guarded loss except cross entropy is built as a test, and left out if building fails.
     """

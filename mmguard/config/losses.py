@@ -1,4 +1,4 @@
-"""Checks of the losses of a config: class weights, softmax over one channel, and ignored labels."""
+"""Queries about losses of a config: how many class weights they need, if they apply softmax, what they ignore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_OBJECT = 0.1
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return the number of class weights that a loss needs, or ``None``, and a note on the extra weight, or ''."""
+    """Return the number of class weights that a loss needs (``None`` if unknown), and a note on an extra one or ''."""
     head = loss.owner
     classes = count_classes(head)
     if head is None or classes is None:
@@ -41,7 +41,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return ``expected`` weights, and True if none is guessed because all given classes have the same weight.
+    """Return ``expected`` weights, and True if none is a guess, because all classes in ``weights`` have equal weights.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
@@ -89,7 +89,7 @@ def is_softmax(loss: Part) -> bool:
 
 
 def find_one_channel_softmax(config: ReadConfig) -> List[Part]:
-    """Return the losses that apply a softmax to one channel, which are always 0 or raise an IndexError."""
+    """Return losses that apply a softmax to only one channel: such a loss is always 0 or raises an IndexError."""
     if config.scope != 'mmseg':
         return []
     return [
@@ -108,8 +108,8 @@ SIDE_ADAPTER = ('SideAdapterCLIPHead',)
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
-    These are CrossEntropyLoss with ``reduction='mean'`` in a head that passes no ``avg_factor``, as all decode heads of
-    mmseg do; ``avg_non_ignore`` does not matter, as the look-up comes first. The guarded loss does no such look-up.
+    These are CrossEntropyLoss with ``reduction='mean'`` in decode heads: no decode head of mmseg passes ``avg_factor``.
+    ``avg_non_ignore`` does not matter, because the look-up comes first. The guarded loss avoids this look-up.
     """
     return [
         loss

@@ -26,8 +26,8 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 def add_loaders(config: ReadConfig) -> ReadConfig:
     """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc. Return other configs unchanged.
 
-    The result names the same files and classes, so that readers of data sets need to support only the current style. It
-    is neither written nor shown.
+    The result names the same files and classes, so that readers of data sets support only the current style. The
+    translated config is neither written to a file nor shown.
     """
     if not config.is_old:
         return config
@@ -44,7 +44,7 @@ def add_loaders(config: ReadConfig) -> ReadConfig:
 
 
 def _translate_dataset(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
-    """Translate the settings of a data set to the current style, including its wrappers."""
+    """Translate the settings of a data set, or of a wrapper and its data sets, to the current style."""
     if isinstance(old, (list, tuple)):
         return dict(type='ConcatDataset', datasets=[_translate_dataset(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
@@ -69,7 +69,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Return the type of a data set if its class is installed, else the stock class that reads such files."""
+    """Return the type of a data set if its class is installed, else the stock class that reads its files."""
     kind = old.get('type')
     # A class that is not installed can only be replaced if there is an annotation file to read.
     if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
@@ -126,7 +126,7 @@ COCO_COUNTS = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
-    """A config with its includes: number of model outputs, and annotation file and image folder per split.
+    """Label settings of a YAML config: number of model outputs, and (split, annotation file, image folder) per split.
 
     If ``remaps`` is true, a label is the position of the category id in COCO's list (``remap_mscoco_category``).
     """
@@ -154,9 +154,9 @@ def is_remapped(data: Mapping[str, Any]) -> bool:
 
 
 def fits_coco_ids(path: str) -> bool:
-    """Return True if all annotation files of a config are readable, and have valid labels with COCO's list of ids.
+    """Return True if all annotation files of a config are readable, and COCO's list of ids gives them valid labels.
 
-    A few classes numbered from 1 fit by chance: they get the labels 0..N-1, so `scan` finds no fault.
+    Ids 1..N of a few classes fit by chance: the list gives them the labels 0..N-1, so `scan` finds no fault.
     """
     try:
         said = read_detr_yaml(path)
@@ -173,7 +173,7 @@ def _fits(path: str, num_classes: int) -> bool:
 
 
 def read_with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
-    """Read a YAML file with its includes; its own keys take precedence, as in RT-DETR.
+    """Read a YAML file with its includes; keys of the file override those of its includes, as in RT-DETR.
 
     Raises:
         CannotRun: The file, or one that it includes, cannot be read.
@@ -229,7 +229,7 @@ def _merge_into(base: Dict[str, Any], overrides: Mapping[str, Any]) -> Dict[str,
 
 
 def _resolve_path(name: Any, path: str) -> str:
-    """Resolve a path relative to the working directory, as training does; if it does not exist, to the config."""
+    """Resolve a path from the working directory, as training does, or from the config's folder if only that exists."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)
     return beside if not os.path.exists(name) and os.path.exists(beside) else name

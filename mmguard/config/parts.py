@@ -1,4 +1,4 @@
-"""Parts of a config that affect labels (heads, losses, data sets, transforms, metrics), and the valid labels."""
+"""Search of a config for the parts that affect labels (heads, losses, data sets, ...) and for the valid labels."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Part:
 
 
 def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], parts: List[Part]) -> None:
-    """Add every dict of the model that has a type; ``owner`` is the nearest enclosing head."""
+    """Add every dict of the model that has a type to ``parts``; its ``owner`` is the nearest enclosing head."""
     # Fast, because about a hundred rules request all parts: one shared list, and no paths of scalars.
     if isinstance(value, dict):
         scope = value.get('_scope_', scope)
@@ -126,7 +126,7 @@ def find_losses(config: ReadConfig) -> List[Part]:
 
 
 def unwrap_stock_loss(loss: Part) -> Part:
-    """Return the stock loss X for GuardedX, but GuardedLoss, GuardedCrossEntropyLoss and other losses unchanged."""
+    """Return the stock loss X for GuardedX; leave GuardedLoss, GuardedCrossEntropyLoss and other losses unchanged."""
     kind = build_full_name(loss.config.get('type'))
     if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
         return loss
@@ -142,7 +142,7 @@ def find_head_losses(config: ReadConfig, head: Part) -> List[Part]:
 
 
 def find_assigners(config: ReadConfig) -> List[Part]:
-    """Return the assigners in the ``train_cfg`` of a detector or of its heads."""
+    """Return all assigners of the model, usually in the ``train_cfg`` of a detector or of its heads."""
     return [
         Part(join_path(path), part, get_scope(part['type'], config.scope), 'TASK_UTILS')
         for path, part in walk(config.run_data.get('model'), ('model',))
@@ -308,7 +308,7 @@ def find_label_guard_hooks(config: ReadConfig) -> List[Part]:
 
 
 def find_guarding_hook(config: ReadConfig) -> Optional[Part]:
-    """Return the LabelGuardHook that a run uses if it has ``guard=True``, else ``None``."""
+    """Return the LabelGuardHook that a run uses, or ``None`` if this hook does not have ``guard=True``."""
     return next((hook for hook in find_label_guard_hooks(config)[:1] if hook.config.get('guard') is True), None)
 
 
@@ -330,7 +330,7 @@ def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     """Read the valid labels from the heads of a config tree, without building anything.
 
     With a ``split``, the guards in the pipelines of that split take precedence over the heads, and the class names are
-    those of its data set.
+    those of the split's data set.
     """
     names, named_at = [], ''
     for dataset in find_datasets(config):

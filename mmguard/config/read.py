@@ -1,4 +1,4 @@
-"""Loading of configs: a Python file that is not a config is refused before it runs; YAML and JSON never run."""
+"""Loading of configs: refuse Python files that are not configs before running them; parse YAML and JSON as data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReadConfig:
-    """A config as plain dicts, lists and strings; ``written`` still contains the values of the wrong type."""
+    """A config as plain data: ``written`` with its values of a wrong type, ``data`` without these values."""
 
     #: The config; classes of the new style are dotted strings. Values of a wrong type are removed, and listed in
     #: ``wrong_types``.
@@ -93,7 +93,7 @@ class ReadConfig:
         return found and f'a config of {found}: mmguard checks and guards only configs of {" and ".join(SCOPES)}'
 
     def describe_unknown_framework(self) -> List[str]:
-        """Return [message] if ``default_scope`` is an unknown framework, whose parts are not checked, else []."""
+        """Return [message] if mmguard does not know ``default_scope``, so that its parts are not checked, else []."""
         scope = self.data.get('default_scope')
         if not isinstance(scope, str) or scope in FRAMEWORKS:
             return []
@@ -118,10 +118,10 @@ class ReadConfig:
 
 
 def read_config(file: str, run_code: bool = False) -> ReadConfig:
-    """Read a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
+    """Read a config file (text-style or pure Python, YAML or JSON), also a shipped one (``'mmseg::pidnet/....py'``).
 
-    Its ``custom_imports`` are imported as by ``python tools/train.py`` in a project; those of YAML and JSON only with
-    ``run_code``. An import that fails becomes a note: the rest of the config can still be checked.
+    Import its ``custom_imports`` as ``python tools/train.py`` does in a project; for YAML and JSON, only with
+    ``run_code``. An import that fails becomes a note, so that the rest of the config can still be checked.
 
     Raises:
         CannotRun: The config cannot be read.
@@ -140,7 +140,7 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
             read.notes.append(f'custom_imports: {name} cannot be imported ({error}); its classes were not checked')
     elif custom is not None:
         note = Message(
-            'custom_imports: not imported, because a config in YAML or JSON is data; add --run-code to import them'
+            'custom_imports: not imported, because YAML and JSON are read as data only; add --run-code to import them'
         )
         read.notes.append(note)
     read.notes += read.describe_unknown_framework()
@@ -148,7 +148,7 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
 
 
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
-    """Load a config file, text-style or pure Python, or a shipped one (``'mmseg::pidnet/....py'``).
+    """Load a config file (text-style or pure Python, YAML or JSON), also a shipped one (``'mmseg::pidnet/....py'``).
 
     A Python config is run. A YAML or JSON config is only parsed, unless ``run_code`` is set.
 
@@ -156,11 +156,11 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         file (str): The config.
         import_custom_modules (bool): Import its ``custom_imports``, see :func:`import_modules`.
         run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
-            frameworks. Without it, ``custom_imports`` are skipped, and such types and scopes refused.
+            frameworks. Without it, ``custom_imports`` are skipped, and such names are refused.
 
     Raises:
         CannotRun: The config cannot be loaded, or belongs to a framework that mmguard does not guard. A file that is
-            not a config was not run.
+            not a config is not run.
         Exception: Importing mmengine failed.
     """
     from mmengine.config import Config
@@ -197,7 +197,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
 
 
 def _explain_new_style(error: Exception) -> str:
-    """Explain mmengine's RuntimeError without a message for new-style configs; return '' for any other error."""
+    """Explain the RuntimeError without text that mmengine raises for new-style configs; return '' for other errors."""
     frames = traceback.extract_tb(error.__traceback__)
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
@@ -292,9 +292,9 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
 
 
 def import_scope(config: Any) -> None:
-    """Import the package of a config's ``default_scope``, if installed.
+    """Import the package of a config's ``default_scope`` if it is installed, and raise its ImportError.
 
-    mmengine ignores an ImportError of that package, and then does not know its types.
+    mmengine would ignore this error, and then would not know the types of the package.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and find_module_folder(scope) is not None:
@@ -355,7 +355,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
 
 
 def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the project root (which has one of ``marks``), or [folder] without one."""
+    """Return a folder and its parents up to the project root, which has one of ``marks``; without a root, [folder]."""
     folders = [folder, *map(str, Path(folder).parents)]
     roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
     return folders[: next(roots, 0) + 1]

@@ -27,9 +27,10 @@ _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 #: Checks that work with any training loop.
 CHECK_TARGET_ADVICE = (
-    'call `mmguard.functional.check_target(logits, target)` in the loop (boxes: `mmguard.detection.guard_targets`)'
+    'call `mmguard.functional.check_target(logits, target)` in your training loop (for boxes '
+    '`mmguard.detection.guard_targets`)'
 )
-SCAN_LABELS_ADVICE = f'scan its label files, `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET_ADVICE}'
+SCAN_LABELS_ADVICE = f'scan its label files with `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET_ADVICE}'
 _DETR_NOTE = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
 _DETECTRON2_NOTE = 'a config of detectron2: pass the COCO JSON of its data set with --framework detectron2'
 _YOLO_NOTE = 'a data.yaml (YOLO): `mmguard scan` reads it and its label files'
@@ -70,13 +71,13 @@ DATA_ENDINGS = ('.yaml', '.yml', '.json')
 
 
 class NotAConfig(CannotRun):
-    """A file is not an OpenMMLab config; the message says what it looks like."""
+    """Error for a file that is not an OpenMMLab config; its message says what the file looks like."""
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
     """Raise :class:`NotAConfig` if a file is not a config, without running it.
 
-    Missing and unparsable files pass, because loading them fails. If ``is_base`` is true, so do files of plain values.
+    Missing and unparsable files pass, because loading them fails. Files of plain values pass if ``is_base`` is true.
 
     Raises:
         NotAConfig: The top level assigns no key of a config, or the file is YAML or JSON that would run code.
@@ -171,7 +172,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """Return the value of an expression as far as needed: constants, lists, and dicts with unknown values."""
+    """Return the value of a constant or a list, a dict with unknown values, or ``_UNKNOWN`` for other expressions."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_evaluate(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -191,7 +192,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _describe_keys(text: str, ending: str, is_base: bool) -> str:
-    """Describe YAML or JSON that is not a config (of which program it is, or what is wrong); return '' for a config."""
+    """Describe YAML or JSON that is not a config: name its program or its fault; return '' for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:
@@ -291,7 +292,7 @@ def _find_text_style_bases(body: Sequence[ast.stmt]) -> Iterator[Any]:
 
 
 def _find_shipped(node: ast.BinOp) -> str:
-    """Return ``'mmseg::...'`` for an expression of ``build_base_source``, or '' for any other expression."""
+    """Return ``'mmseg::...'`` for an expression that ``build_base_source`` writes, or '' for any other expression."""
     path = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else ''
     names = [f'{package}::{path[len(SHIPPED) :]}' for package in STACKS[OPENMMLAB] if path.startswith(SHIPPED)]
     said = ast.dump(node)

@@ -1,4 +1,4 @@
-"""Fields of a detector's target with one element per instance: checks, selection, faults of boxes."""
+"""Functions that check and select per-instance fields of a detector's targets, and find faults of boxes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOX_FORMATS = ('xyxy', 'xywh', 'cxcywh')
 def check_targets(
     targets: Sequence[Target], label_key: str, box_format: Optional[str], instance_keys: Optional[Sequence[str]]
 ) -> None:
-    """Check types, shapes and dtypes of targets. Nothing synchronizes, because no value is read.
+    """Check types, shapes and dtypes of targets, without reading a value, so that no device is synchronized.
 
     Raises:
         TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
@@ -57,7 +57,7 @@ def check_targets(
             if key in target and get_length(target[key]) != len(target[label_key]):
                 raise ValueError(
                     f'targets[{place}][{key!r}] has {get_length(target[key])} elements, but there are '
-                    f'{len(target[label_key])} labels: a transform or filter changed one of them only'
+                    f'{len(target[label_key])} labels: a transform or filter changed only one of the two'
                 )
 
 
@@ -66,7 +66,7 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
     if label_key not in target:
         keys = ', '.join(map(repr, target)) or 'none'
         raise ValueError(
-            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the key of the labels, label_key=...'
+            f'targets[{place}] has no {label_key!r}, its keys are {keys}: pass the key of the labels as label_key'
         )
     labels = target[label_key]
     if not isinstance(labels, Tensor):
@@ -75,9 +75,7 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
         hint = '. One-hot labels? Convert with labels.argmax(1)' if labels.dim() == 2 else ''
         raise ValueError(f'{name} has shape {format_shape(labels)}, expected (num_instances,){hint}')
     if labels.is_floating_point() or labels.dtype.is_complex:
-        hint = (
-            'convert with labels.long()' if len(labels) else 'for no instance, write torch.zeros(0, dtype=torch.int64)'
-        )
+        hint = 'convert with labels.long()' if len(labels) else 'if empty, write torch.zeros(0, dtype=torch.int64)'
         raise TypeError(f'{name} are {labels.dtype}, expected integer class indices: {hint}')
 
 
@@ -87,12 +85,12 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
         raise TypeError(f'{name} must be a tensor, got {type(boxes).__name__}: write torch.as_tensor(boxes)')
     width = '4' if box_format else 'D'
     if boxes.dim() != 2 or (box_format and boxes.shape[1] != 4):
-        hint = '' if boxes.numel() else ': for no instance, write torch.zeros((0, 4))'
+        hint = '' if boxes.numel() else ': if empty, write torch.zeros((0, 4))'
         raise ValueError(f'{name} has shape {format_shape(boxes)}, expected (num_instances, {width}){hint}')
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the keys of per-instance fields: known fields, and ``instance_keys`` or other fields of the same length.
+    """Return the keys of per-instance fields: the known ones, and ``instance_keys`` or fields whose length fits.
 
     Without ``instance_keys``, an unknown field belongs to the instances if it has, in every image of the batch, as many
     elements as the image has instances.
@@ -138,7 +136,7 @@ def read_on_host(
     box_format: Optional[str],
     image_sizes: Optional[List[Tuple[int, int]]] = None,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the labels of all images, and the index in ``BOX_REASONS`` of each box's fault: int64, (N,) each.
+    """Return all labels, and the fault of each box as an index in ``BOX_REASONS`` (0 if valid): int64, (N,) each.
 
     ``image_sizes`` are height and width of each image in pixels; without sizes no box counts as outside.
     """
@@ -160,9 +158,9 @@ def read_on_host(
 
 
 def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """Return the index in ``BOX_REASONS`` of each box's first fault, 0 if it is valid: int64 (N,) on the same device.
+    """Return the first fault of each box as an index in ``BOX_REASONS``, 0 if it is valid: int64 (N,) on its device.
 
-    ``limits`` (N, 2) are width and height of each box's image. Without a ``box_format`` areas are not checked.
+    ``limits`` (N, 2) are width and height of each box's image. Without ``box_format``, only non-finite boxes count.
 
     Example:
         >>> find_box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8,

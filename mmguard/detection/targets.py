@@ -24,7 +24,7 @@ _offending_batches = 0
 
 
 class TargetRule(InstanceRule):
-    """Rule for dict targets, whose losses have no ignored instances."""
+    """Rule for targets that are dicts; their losses do not support ignored instances."""
 
     choices = ('drop', 'clip', 'raise')
     valid_box = 'finite coordinates and an area'
@@ -65,8 +65,8 @@ def guard_targets(
     Args:
         targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
             (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
-        num_classes (int): The num_classes of the model. Valid labels: ``[min_label, num_classes)``: torchvision's
-            ``num_classes`` counts the background, DETR's does not.
+        num_classes (int): The num_classes of the model. Valid labels are ``[min_label, num_classes)``.
+            torchvision's ``num_classes`` counts the background, DETR's does not.
         on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is still
             dropped); ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
@@ -78,16 +78,16 @@ def guard_targets(
             normalized: boxes without an area are unusable. If ``None``, only boxes that are not finite are unusable.
         instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None`` means fields
             that have as many elements as instances in every image of the batch.
-        sources (Sequence[str], optional): The files, for tallies and messages. ``None`` means ``image_id``, if present.
-        return_tally (bool): Return the counts. Otherwise a warning reports invalid instances: the first
-            time, the second, the fourth, the eighth, ...
+        sources (Sequence[str], optional): File names for tallies and messages. Default: ``image_id``, if present.
+        return_tally (bool): Return the counts, too. Otherwise, a warning reports the 1st, 2nd, 4th, 8th, ... batch
+            with invalid instances.
 
     Returns:
-        list[dict]: The targets; ``targets`` itself if all is valid. With ``return_tally`` a tuple of these and one
-        :class:`~mmguard.labels.tally.Tally` per image.
+        list[dict]: The targets; ``targets`` itself if all is valid. With ``return_tally`` a tuple of these and a list
+        with one :class:`~mmguard.labels.tally.Tally` per image.
 
     Raises:
-        TypeError: Targets that are not a list of dicts, labels that are not integers.
+        TypeError: Targets that are not a list of dicts, or labels that are not integers.
         ValueError: Fields of different length, wrong shapes, unknown options.
         LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
 
@@ -122,13 +122,13 @@ def guard_batch(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    """Sanitize targets as :func:`guard_targets`, and drop images that lose all of their instances.
+    """Sanitize targets as :func:`guard_targets` does, and drop images that lose all of their instances.
 
     Such an image has no valid label, so its objects would be trained as background. A loss that divides
-    by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images without
-    an instance from the start stay: they are annotated as background.
+    by the number of images (RetinaNet's in torchvision and MLPerf) then divides by the remaining ones. Images that
+    had no instance before are kept: they are annotated as background.
 
-    If no image would remain, all stay, without instances, because a rank must have something to run. The size of
+    If no image would remain, all are kept without instances, because a rank must have something to run. The size of
     the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.
 
     Boxes in pixels (``'xyxy'``, ``'xywh'``) outside of their image are removed, too. Such a box overlaps no anchor, and
@@ -139,12 +139,11 @@ def guard_batch(
         targets (list[dict]), others: See :func:`guard_targets`.
 
     Returns:
-        tuple: images and targets, the same objects if all is valid. With ``return_tally`` a third: one
-        :class:`~mmguard.labels.tally.Tally` per image that came in.
+        tuple: images and targets, the same objects if all is valid. With ``return_tally``, the third item is a list
+        with one :class:`~mmguard.labels.tally.Tally` per input image.
 
     Raises:
-        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`; also for images that do not match the
-            number of targets.
+        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`; also if there are more images or targets.
 
     Example:
         >>> images = [torch.zeros(3, 8, 8), torch.ones(3, 8, 8)]
@@ -180,7 +179,7 @@ def _guard(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets (the input if unchanged), and one tally per image, or [] if there is nothing to report."""
+    """Return the targets (the input if unchanged) and one tally per image, or [] if all is valid and none is needed."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
@@ -212,7 +211,7 @@ def _guard(
 
 
 def warn_of(tallies: List[Tally], stacklevel: int) -> None:
-    """Warn of a batch with invalid instances: the 1st, 2nd, 4th, 8th, ... of this process."""
+    """Count a batch with invalid instances, and warn if it is the 1st, 2nd, 4th, 8th, ... of this process."""
     global _offending_batches
     _offending_batches += 1
     if _offending_batches & (_offending_batches - 1):

@@ -1,6 +1,6 @@
 """Checks that all distributed ranks report the same losses, for any training loop.
 
-Imports :mod:`mmguard.log` and the packages below it, but no framework.
+This package imports :mod:`mmguard.log` and lower packages, but no framework.
 """
 
 from mmguard.distributed.agreement import Agreed, LossAgreement, RankLosses, align_losses

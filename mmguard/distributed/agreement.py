@@ -23,7 +23,7 @@ Losses = Dict[str, Loss]
 
 
 class LossEntry(NamedTuple):
-    """One item of a dictionary of losses."""
+    """Description of one item of a dictionary of losses, without its value."""
 
     is_list: bool  #: True for a list of tensors. Its length may differ: heads return one per image or level.
     graph: bool  #: True if the loss has an autograd graph, so that backward reaches parameters.
@@ -36,7 +36,7 @@ FILLED = 'loss_filled'
 
 
 class RankLosses(NamedTuple):
-    """Losses of one rank."""
+    """Names of some losses of one rank, and the files of its batch."""
 
     rank: int  #: Number of the rank.
     losses: List[str]  #: Names of the losses.
@@ -57,18 +57,18 @@ class LossAgreement:
 
     The bytes go from host to host, over gloo; no GPU sends or waits.
 
-    Ranks that have the same keys with a graph, in the same order, continue unchanged. If a rank lacks a key (a head
-    that skips a branch without targets), or has a constant for it, the rank gets a zero that depends on every trainable
-    parameter: the gradient is 0, and DistributedDataParallel sees the same parameters on all ranks. The same is done
-    for a key that all ranks lack, but had before. All ranks end with the same order of keys, that of the rank with the
-    most keys, so that a loop may reduce losses entry by entry. Without a process group nothing is exchanged.
+    If all ranks have the same keys in the same order, each with a graph, the losses do not change. If a rank lacks a
+    key (a head skips a branch without targets), or has a constant for it, the rank gets a zero that depends on every
+    trainable parameter: the gradient is 0, and DistributedDataParallel sees the same parameters on all ranks. A key
+    that all ranks lack, but had before, gets such a zero, too. All ranks end with the keys in one order, that of the
+    rank with the most keys, so that a loop may reduce losses entry by entry. Without other ranks, nothing is exchanged.
 
-    Parameters that no loss reaches, as in a first iteration without targets on any rank, get zeros in the same
-    way if ``module`` is a DistributedDataParallel that waits for them; the first rank logs their names once.
+    Parameters that no loss reaches, as in a first iteration without targets on any rank, get a gradient of zeros, too,
+    if ``module`` is a DistributedDataParallel that waits for them; the first rank logs their names once.
 
     Args:
         module (nn.Module): The model (or its DistributedDataParallel).
-        timeout (float): Seconds to wait for a rank, after which ``AbsentRankError`` names it.
+        timeout (float): Seconds to wait for a rank; then an ``AbsentRankError`` names the rank.
         warn (Callable): Called with a line for the log, on the first rank. Default: ``warning`` of logger ``mmguard``.
     """
 
@@ -89,7 +89,7 @@ class LossAgreement:
         self._settled: Tuple[Optional[List[Tuple[str, LossEntry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
-        """Agree on the losses of one iteration, as the model returns them; every rank must call it.
+        """Agree on the losses of one iteration, as the model returns them. Every rank must make this call.
 
         Raises:
             AbsentRankError: A rank did not call within ``timeout``.
@@ -120,7 +120,7 @@ class LossAgreement:
     def _fill_layout(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], own_digest: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """Return the losses with every key that any rank has or had, and the losses that were missing per rank."""
+        """Return the losses with all keys that any rank has or had, and for each rank the losses that it lacked."""
         filled: List[RankLosses] = []
         whole = self._merge_layouts([layout])
         if not same or find_missing(layout, whole):
@@ -136,7 +136,7 @@ class LossAgreement:
         return full, filled
 
     def _merge_layouts(self, layouts: Sequence[Layout]) -> Layout:
-        """Return the common layout of all ranks, with earlier losses unless gradients are disabled (validation)."""
+        """Return one layout for all ranks; in training (with gradients), it includes losses of earlier iterations."""
         if not torch.is_grad_enabled():
             return merge_layouts(layouts)
         whole = merge_layouts([*layouts, self._known])
@@ -146,7 +146,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
     def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find the parameters that no loss reaches, once per layout; the first time, report those of all ranks."""
+        """Find parameters that no loss reaches, once per layout; the 1st time, report those unreached on all ranks."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -158,7 +158,7 @@ class LossAgreement:
                 self.report(f'guard: {describe_unreached(names)}')
 
     def _fill(self, losses: Losses, layout: Layout, union: Layout, out_of_reach: List[str]) -> Losses:
-        """Return the losses with every key, ordered as in ``union``; missing or constant ones get zeros."""
+        """Return the losses in the order of ``union``; zeros replace missing ones and are added to constant ones."""
         names, module = find_missing(layout, union), self._module()
         if names:
             zero = make_zero(module)
@@ -192,7 +192,7 @@ def align_losses(losses: Losses, module: nn.Module, samples: Sequence[str] = (),
         timeout (float): See :class:`LossAgreement`.
 
     Returns:
-        dict: The losses, with the same keys in the same order on every rank; ``losses`` itself if nothing was missing.
+        dict: The losses, with the same keys in the same order on every rank; ``losses`` itself if nothing changed.
 
     Example:
         >>> losses = {'loss_cls': torch.ones(())}
@@ -235,7 +235,7 @@ def list_tensors(key: str, value: Any) -> Sequence[Tensor]:
 
 
 def compute_digest(layout: Layout) -> int:
-    """Return a 63-bit digest of a layout; two layouts collide with probability ``2**-63``.
+    """Return a 63-bit digest of a layout; two different layouts collide with probability ``2**-63``.
 
     The order of the keys counts, because loops reduce losses entry by entry. A list and a tensor give the same digest.
     """
@@ -244,7 +244,7 @@ def compute_digest(layout: Layout) -> int:
 
 
 def merge_layouts(layouts: Sequence[Layout]) -> Layout:
-    """Return every key of any layout, with a graph if any layout has one for it.
+    """Return the union of layouts; an entry has a graph if it has one in any layout.
 
     Keys are in the order of the layout with the most keys. A key of another layout is inserted after its predecessor
     there.
@@ -268,7 +268,7 @@ def merge_layouts(layouts: Sequence[Layout]) -> Layout:
 
 
 def find_missing(layout: Layout, union: Layout) -> List[str]:
-    """Return the keys of ``union`` that are missing in ``layout``, or have no graph there although one is required."""
+    """Return the keys of ``union`` that ``layout`` lacks, or for which only ``union`` has a graph."""
     return [k for k, e in union.items() if k not in layout or (e.graph and not layout[k].graph)]
 
 
@@ -276,7 +276,7 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
     """Return a zero that depends on parameters (default: all trainable ones), so that each gets a gradient of zeros.
 
     If DistributedDataParallel searches for unused parameters itself, it has marked them already and would not accept
-    a second gradient, so the zero then depends on no parameter.
+    a second gradient. In this case, the zero does not depend on any parameter.
     """
     hung = list(parameters) or [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not hung:

@@ -19,12 +19,12 @@ from mmguard.distributed.heartbeat import LINGER, Heartbeat
 class Channel:
     """Gloo connections between the ranks, and their heartbeats; see :func:`get_channel`.
 
-    Every rank must create it and call it in the same order, like any collective. A rank that fails or leaves closes its
+    Every rank must create the channel and call its methods in the same order. A rank that fails or leaves closes its
     connections, so that the ranks that wait for it notice immediately.
 
-    It is not created by ``dist.new_group``, which names a group by the number of earlier groups. If only some ranks
-    create a group, these numbers differ between ranks, and the next group waits for ranks that use another name (any
-    group since torch 2.14, earlier only with ``use_local_synchronization``). So this group has no number.
+    The channel is not created by ``dist.new_group``, which names a group by the number of earlier groups. If only some
+    ranks create a group, these numbers differ between ranks, and the next group waits for ranks that use another name
+    (any group since torch 2.14, before only with ``use_local_synchronization``). The channel has no such number.
 
     Raises:
         AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
@@ -122,7 +122,7 @@ def _leave() -> None:
 
 
 def get_world() -> Optional[Any]:
-    """Return the process group of all ranks, or ``None``. Each ``init_process_group`` creates a new one."""
+    """Return the process group of all ranks, which ``init_process_group`` creates, or ``None`` before this call."""
     return dist.group.WORLD if dist.is_available() and dist.is_initialized() else None
 
 

@@ -29,8 +29,8 @@ class AbsentRankError(RuntimeError):
     """Error if a rank did not join a collective.
 
     Attributes:
-        ranks (list[int]): Ranks to inspect: ranks that ended; otherwise ranks that run other code; if most ranks wait
-            in a collective, the ranks that skipped it.
+        ranks (list[int]): Ranks to inspect: ranks that ended, else ranks that did not reach the collective. If at least
+            as many ranks wait in another collective as reached this one: the ranks that reached this one.
     """
 
     def __init__(self, message: str, ranks: List[int]) -> None:
@@ -39,9 +39,9 @@ class AbsentRankError(RuntimeError):
 
 
 class Heartbeat:
-    """Reports of this rank in the common store: a heartbeat, the code line that it runs, and the reason if it left.
+    """Reports of this rank in the common store: its heartbeat, the code line that it runs, and why it left.
 
-    A thread sends heartbeat and code line twice a second. The reports are read only after a collective failed.
+    A thread sends heartbeat and code line twice a second. Other ranks read the reports after a collective failed.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Heartbeat:
             explanation, ranks = self._judge(self._call_roll(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone
             explanation = (
-                'the process with the store of all ranks (rank 0, or torchrun) is gone, and with it their reports'
+                'the process with the store of all ranks (rank 0, or torchrun) is gone, so their reports cannot be read'
             )
             ranks = [0]
         return AbsentRankError(f'rank {self.rank} waited {waited:.1f} s for the others: {explanation}', ranks)
@@ -104,7 +104,7 @@ class Heartbeat:
     # ---- roll call
 
     def _call_roll(self, call: int) -> Dict[int, List[str]]:
-        """Return {rank: [state, details]} of silent ranks: ended, gone (no heartbeat), waiting, or elsewhere."""
+        """Return {rank: [state, details]} of silent ranks; state: ended, gone (no heartbeat), waiting or elsewhere."""
         store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:

@@ -58,7 +58,7 @@ def collect_config_facts(config: Union[Config, ReadConfig]) -> ConfigFacts:
 
 
 def find_label_map(dataset: Part) -> Dict[int, int]:
-    """Return mmseg's {old label: new label} for a data set with only some classes of its type, or {} without a map."""
+    """Return mmseg's {old label: new label} if a data set uses only some classes of its type, else {}."""
     mapper: Any = getattr(dataset.cls, 'get_label_map', None)
     classes = get_class_names(dataset)
     if mapper is None or classes is None:

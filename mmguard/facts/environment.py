@@ -60,8 +60,8 @@ class EnvironmentFacts:
         errors (dict[str, str]): Module -> exception of its import.
         cuda (Cuda, optional): CUDA of torch and the GPUs; ``None`` if unknown.
         ops (bool, optional): True if mmcv has compiled ops; ``None`` without mmcv.
-        reads_objects (bool, optional): True if mmengine can load checkpoints that contain more than tensors with any
-            version of torch; ``None`` without mmengine.
+        reads_objects (bool, optional): True if mmengine can load, with any version of torch, checkpoints that contain
+            more than tensors; ``None`` without mmengine.
     """
 
     python: str = ''

@@ -1,4 +1,4 @@
-"""Facts about a run and its ranks: how each rank ended, its missing losses, and parameters without a gradient."""
+"""Facts about a run and its ranks: how each rank ended, and which losses and gradients were missing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunFacts:
 
 
 def name_ranks(ranks: Sequence[int], singular_verb: str = '', plural_verb: str = '') -> str:
-    """Name the first eight ranks, followed by the verb for one rank or for several ranks.
+    """Return the start of a sentence: the first eight ranks, and the verb that fits one rank or several ranks.
 
     Example:
         >>> name_ranks([3], 'was', 'were'), name_ranks([0, 2], 'was', 'were'), name_ranks([1])
@@ -191,7 +191,7 @@ def find_unused(texts: Iterable[str]) -> UnusedParameters:
 
 
 def count_by_part(names: Sequence[str]) -> Dict[str, int]:
-    """Count parameter names by part of the model: up to the innermost head, or else the first two levels.
+    """Count parameters by part of the model: by their path up to the innermost head, or else by its first two levels.
 
     Example:
         >>> count_by_part(['roi_head.mask_head.conv.weight', 'roi_head.mask_head.conv.bias', 'backbone.norm.bias'])

@@ -25,7 +25,7 @@ IGNORED_ONLY = 'ignored only'
 
 @dataclass
 class CaseFault:
-    """Fault in one file of a case, which is an image with its label."""
+    """Fault in one file of a case. A case is an image with its label."""
 
     case: str  #: Name of the case, ``'liver_003'``.
     file: str  #: Path of the file, relative to the data set.

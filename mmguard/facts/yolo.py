@@ -23,7 +23,7 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 @dataclass
 class Original:
-    """COCO file with the same images but different objects, probably the source of the label files."""
+    """COCO file from which the label files were probably made: it has the same images, but different objects."""
 
     source: str  #: Path of the COCO file.
     counts: Dict[str, Tuple[int, int]]  #: Class -> differing counts of objects in the label files and the COCO file.

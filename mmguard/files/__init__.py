@@ -1,1 +1,1 @@
-"""Files: checked paths, images, atomic writes, and parsing of YAML and JSON that executes no code."""
+"""Safe access to files: check paths, open images, write atomically, and parse YAML and JSON without running code."""

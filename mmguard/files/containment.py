@@ -3,14 +3,14 @@ r"""Checks that no name from a data set becomes a path outside of the data set o
 A data set is untrusted, so each name in it is checked here before it is joined to a folder:
 
 - **Names in records** (``file_name`` of COCO, lists of VOC, PNG of panoptic files) must stay in the folder that they
-  are relative to: :func:`resolve_inside`. An absolute path inside of that folder is allowed. An image outside of the
-  folder is not read; it counts as missing, with :data:`OUTSIDE_REASON` after its name.
+  are relative to; :func:`resolve_inside` checks this. An absolute path inside of that folder is allowed. An image
+  outside of the folder is not read. It counts as missing, with :data:`OUTSIDE_REASON` after its name.
 - **Paths in settings** (``path``, ``train`` and ``val`` of a data.yaml, its lists of images, ``dataset`` in
   dataset.json, data sets of a config without ``data_root`` and ``data_prefix``) often lead to other folders of the
   same machine. Such paths are only *read*, so :func:`check_name` is enough.
-- **Links** are followed for reading: ``images -> /bigdisk/images`` is common. Writers check real paths:
-  :func:`is_really_inside`. A source file whose real path is outside of the source is never copied (an image stays a
-  link), and no link in ``--out`` redirects a copy to another folder.
+- **Links** are followed for reading: ``images -> /bigdisk/images`` is common. Writers check real paths
+  with :func:`is_really_inside`. A source file whose real path is outside of the source is never copied (an image stays
+  a link), and no link in ``--out`` redirects a copy to another folder.
 
 On every system, a name is refused if it contains a control character, or if Windows would read it as another drive or
 host (``C:\x``, ``\\host\share``, where Windows would log in).
@@ -33,7 +33,7 @@ class OutsideError(ValueError):
 
 
 def check_name(name: str) -> None:
-    """Raise if a name cannot be a path on this machine.
+    """Raise an error if a name cannot be a path on this machine.
 
     Raises:
         OutsideError: The name has a control character, or begins with a host or, except on Windows, with a drive.
@@ -81,7 +81,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
 
 
 def find_inside(root: str, name: str, boundary: str = '') -> str:
-    """Return :func:`resolve_inside` of a name, or an empty string if the path leads out of the folder."""
+    """Return the path that :func:`resolve_inside` returns, or an empty string if it raises an error."""
     try:
         return resolve_inside(root, name, boundary)
     except OutsideError:

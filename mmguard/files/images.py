@@ -57,7 +57,7 @@ def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] =
 
 
 class _Bounded(io.BufferedReader):
-    """File that limits the total number of bytes read, because a header with thousands of parts repeats reads."""
+    """File that limits the total number of bytes read, because pillow rereads a header with thousands of parts."""
 
     def __init__(self, file: Any, stored: int) -> None:
         super().__init__(getattr(file, 'raw', file))

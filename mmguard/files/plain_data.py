@@ -33,15 +33,14 @@ _TOO_DEEP_FAULT = f'nested more than {DEEPEST} levels deep'
 
 
 class NotPlain(Exception):
-    """YAML or JSON that is not plain data, or is too large or nested too deeply."""
+    """Error for YAML or JSON that is not plain data, is too large, or is nested too deeply."""
 
 
 def parse_data(text: str, ending: str) -> Any:
     """Parse text: JSON if the ending is ``'.json'``, else YAML. Nothing is executed.
 
     Raises:
-        NotPlain: The text holds more than plain data, expands to too many values by aliases, or is nested too
-            deeply.
+        NotPlain: The text is not plain data, is nested too deeply, or has aliases that expand to too many values.
         ValueError: The text is not valid JSON or YAML.
 
     Example:
@@ -71,7 +70,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts are nested more than ``levels`` deep. A part that occurs twice is walked twice.
+    """Return True if lists and dicts are nested more than ``levels`` deep. A value in two places is walked twice.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -162,7 +161,7 @@ _MOST = 1 << 53
 
 
 class NotJson(ValueError):
-    """A text that is not JSON, e.g. a truncated one."""
+    """Error for a text that is not JSON, e.g. because it is truncated."""
 
 
 def parse_object(text: bytes) -> Dict[str, Any]:

@@ -80,7 +80,7 @@ _OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, mode: Optional[int] = None) -> None:
-    """Write a draft (temporary file), then rename it to the file. If an error occurs, the old file is unchanged.
+    """Write a file as a draft (temporary file), and then rename the draft. An error leaves the old file unchanged.
 
     A draft left by a killed process is reused by the next process that writes the same file. Only a regular file is
     replaced, never a device, a pipe or a link.
@@ -179,7 +179,7 @@ def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[Path]:
-    """Lock a folder against writes by other mmguard processes, and yield :func:`pin_folder` of the folder.
+    """Lock a folder against writes by other mmguard processes, and yield its path from :func:`pin_folder`.
 
     The lock ends at the latest with this process.
 

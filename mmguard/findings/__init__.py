@@ -1,6 +1,6 @@
 """Diagnosis: rules find mistakes in facts, and offer edits that correct them.
 
-Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and lower modules; no torch, no training code.
+This package imports :mod:`mmguard.config`, :mod:`mmguard.labels` and lower packages, but no training code or torch.
 """
 
 from mmguard.facts.labels import LabelFacts

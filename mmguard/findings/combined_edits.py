@@ -55,7 +55,7 @@ def explain_conflict(offers: Sequence[Offer]) -> str:
 
 
 def combine_edits(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
-    """Combine several edits into one; for an option, the last value wins.
+    """Combine several edits into one; if several edits set the same option, the last value wins.
 
     Args:
         edits (list[Edit]): The edits.

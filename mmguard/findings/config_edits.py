@@ -1,4 +1,4 @@
-"""Edits that several rules offer. They change all affected settings of a config, or without a config the scan options.
+"""Edits that several rules offer. They change all affected settings of a config, or scan options without a config.
 
 Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried later.
 """
@@ -44,7 +44,7 @@ def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: A
 
 
 def set_num_classes(facts: Facts, number: int, question: str = '') -> Edit:
-    """Return an edit that sets ``num_classes`` of every head and guard, and the settings that depend on this number."""
+    """Return an edit that sets ``num_classes`` of every head and guard, and adapts the settings that depend on it."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in find_class_counts(facts.config) if count.kind == 'all')
@@ -59,7 +59,7 @@ def state_num_classes(edit: Edit, number: int) -> Edit:
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = '') -> Edit:
-    """Return an edit that sets the numbers of classes of some heads, and the settings that depend on these numbers.
+    """Return an edit that sets the numbers of classes of some heads, and adapts the settings that depend on them.
 
     Args:
         numbers (dict[str, int]): Config path, such as ``model.panoptic_head.num_things_classes`` -> number.
@@ -69,13 +69,13 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def count_in_heads(config: ReadConfig, number: int) -> Changes:
-    """Return the changes that set ``num_classes`` and its dependent settings in all heads with a different number."""
+    """Return the changes that set ``num_classes`` to ``number`` in all heads, and adapt dependent settings."""
     heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
     return set_heads(config, heads).config if heads else ()
 
 
 def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
-    """Add the settings that depend on edited heads: class weights, num_classes of losses, guards and preprocessors."""
+    """Add changes of settings that depend on edited heads: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
     after = change_config(config, edit.config)
@@ -105,7 +105,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
-    """Return an edit that sets ``ignore_index`` in heads, losses and metrics, and the fill values, to ``value``."""
+    """Return an edit that sets the ignored label (in heads, losses, metrics, fill values of maps) to ``value``."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
@@ -185,7 +185,7 @@ def reduce_zero_label(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """Return an edit that sets ``reduce_zero_label`` in mmseg's data sets and loaders, of ``splits`` or of all."""
+    """Return an edit that sets ``reduce_zero_label`` in mmseg's data sets and loaders, for ``splits`` or all splits."""
     places: List[Tuple[str, Any]] = []
     for dataset in find_datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
@@ -231,7 +231,7 @@ def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], nam
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """Add guards of the evaluation pipelines to an edit that guards only the training.
+    """Add guards for the evaluation pipelines to an edit that guards only the training.
 
     The label map of the training's guard is copied only if no other split was read. Otherwise the edit already maps
     the labels of the splits that need the map.
@@ -280,7 +280,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that writes an ignored label. If its path is inside of a default dict, the dict is written."""
+    """Yield the change that writes an ignored label: its whole dict, if the config leaves this dict at its default."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -290,7 +290,7 @@ def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that inserts a guard with ``label_map`` after a data set's annotation loader, if it has one."""
+    """Yield the change that inserts a guard with ``label_map`` after a data set's annotation loader, if any."""
     steps = dataset.config.get('pipeline')
     steps = steps if isinstance(steps, (list, tuple)) else ()
     names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
@@ -341,7 +341,7 @@ def set_classes_and_heads(facts: Facts, names: Sequence[str], question: str = ''
 
 
 def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """Yield changes that set a data set's class list, and BaseSegDataset as its type if the type refuses new names."""
+    """Yield changes that set a data set's class list, and its type to BaseSegDataset if the type refuses new names."""
     if get_class_names(dataset) == list(names):
         return
     if dataset.is_old:

@@ -1,4 +1,4 @@
-"""Edits: corrections as data, shown by all commands and written by `apply` and `fix`."""
+"""Edits: corrections stored as data, which all commands show, and which `apply` and `fix` write."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Inner(Dict[Any, Any]):
 
 
 def _format_inner(value: Any, path: Path, in_list: bool) -> str:
-    """Format a changed part of a config. A dict in a list becomes a changed copy, since mmengine merges no lists."""
+    """Format a changed part of a config. A dict in a list becomes a changed copy, as mmengine does not merge lists."""
     if not isinstance(value, _Inner):
         # A part of another type does not take the arguments of the old one.
         replaces = isinstance(value, dict) and 'type' in value and not in_list and len(path) > 1

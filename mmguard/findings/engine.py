@@ -44,7 +44,7 @@ def diagnose(
         options (dict, optional): Options of the command line, in place of a config.
         reread (callable, optional): Reads the labels again with a changed config and changed options. If ``labels`` are
             given without ``reread``, no edit is offered.
-        others (list[Facts]): The other splits of the config, in which an edit must also hold.
+        others (list[Facts]): The other splits of the config, in which an edit must be correct, too.
         more: Other fields of ``Facts``: ``siblings``, ``environment``, ``run``, ``ranks``.
     """
     if labels is not None and labels.config is None and config is not None:
@@ -73,7 +73,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
 
 
 def _offer(finding: Finding, edits: Sequence[Edit]) -> Finding:
-    """Return a finding with ``edits``. Its advice is the next step if the last edit's question is answered "no"."""
+    """Return a finding with ``edits``. Its advice becomes the next step for the answer "no" to the last question."""
     if edits and edits[-1].question and not edits[-1].if_not:
         edits = [*edits[:-1], replace(edits[-1], if_not=finding.advice)]
     return replace(finding, edits=tuple(edits))
@@ -114,7 +114,7 @@ def select_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> List
         ignore (list[str]): Codes, or beginnings of codes, to leave out.
 
     Raises:
-        ValueError: No rule has one of the codes.
+        ValueError: A code does not match any rule.
     """
     known = list_rules()
     unknown = [code for code in (*select, *ignore) if not any(_has(rule, [code]) for rule in known)]
@@ -225,7 +225,7 @@ SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return ``[edit]``, its question naming the number of objects that it drops, or [] if it drops too many."""
+    """Return ``[edit]``, whose question says how many objects the edit drops, or [] if it drops too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return (number of objects, including unreadable objects, number of objects to train on, {fault: number})."""
+    """Return the numbers of objects and of objects to train on, and {fault: number}; unreadable objects count, too."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -281,7 +281,7 @@ def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_h
     """Return True if an edit reduces neither the number of trained classes nor the number of trained elements.
 
     A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
-    be the object in one split and unlabeled in another.
+    mark an object in one split and unlabeled pixels in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
         return bool(count_trained_classes(after))  # other files, whose counts cannot be compared
@@ -312,7 +312,7 @@ def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
 
 
 def _count_meant(labels: LabelFacts) -> Dict[int, int]:
-    """Count the elements of each class, as {class: count}, with stored values if the loader misreads the files."""
+    """Return {class: number of elements}; count the values stored in the files if the loader misreads them."""
     if not _is_misread(labels) or labels.maps is None:
         return count_trained_classes(labels)
     return count_trained_classes(replace(labels, histogram=labels.maps.raw))

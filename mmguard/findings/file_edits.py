@@ -34,7 +34,7 @@ def rewrite(rule: Rule, facts: Facts, title: str, question: str = '', **options:
     """Yield an edit that runs `mmguard fix` on the annotation files of all splits in which a rule has findings.
 
     Args:
-        title (str): Title of the edit: 'Leave these boxes out.'
+        title (str): Title of the edit, e.g. 'Leave these boxes out.'
         options: Options of the command, named as in ``FixOptions``.
     """
     if facts.options.get('suffix'):
@@ -170,14 +170,14 @@ def shift_down(facts: Facts, question: str = '', unlabelled: Sequence[int] = ())
 
 
 def _add_void(facts: Facts, edit: Edit) -> Edit:
-    """Return an edit that also sets 255 as the ignored label."""
+    """Return ``edit``, extended to set 255 as the ignored label."""
     return combine_pair(
         edit, set_ignore_index(facts, VOID), join(' ', (as_message(edit.title), Message('Ignore {void}.', void=VOID)))
     )
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return the label map with stored values as keys, because the scan applies it after ``reduce_zero_label``."""
+    """Return a label map for stored values: ``label_map`` is for the values after ``reduce_zero_label``."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
@@ -225,7 +225,7 @@ def _advise_without_openmmlab(facts: Facts, table: Mapping[int, int]) -> Tuple[s
 
 
 def propose_more_classes(facts: Facts, number: int, question: str, first: Sequence[str] = ()) -> Edit:
-    """Return an edit that sets ``num_classes`` of all heads, and lists ``first``, known names and placeholder names."""
+    """Return an edit that sets ``num_classes`` and the class list: ``first``, the known names, then placeholders."""
     edit = set_num_classes(facts, number, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -233,7 +233,7 @@ def propose_more_classes(facts: Facts, number: int, question: str, first: Sequen
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
     return combine_pair(
-        edit, listed, Message('Set num_classes={number} in every head and guard, and list the names.', number=number)
+        edit, listed, Message('Set num_classes={number} in every head and guard, and add class names.', number=number)
     )
 
 
@@ -255,7 +255,7 @@ def convert_files(facts: Facts, title: str, question: str = '', **options: Any) 
         notes: List[str] = ['Then train with the new folder, whose files are PNG.']
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        notes = [Message('Then write the new folder in {where}, or replace the originals by the copies.', where=where)]
+        notes = [Message('Then enter the new folder in {where}, or replace the originals by the copies.', where=where)]
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         notes.append(

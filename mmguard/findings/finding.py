@@ -1,4 +1,4 @@
-"""Findings: one mistake each, with its evidence and corrections."""
+"""Findings: each describes one mistake, with its evidence and corrections."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Finding:
     def explains(self, other: Finding) -> bool:
         """Return True if another finding is only a consequence of this finding, and needs no separate correction.
 
-        A finding that is only possible explains no other finding. A finding about some values explains only findings
-        about the same values.
+        A finding of certainty ``POSSIBLE`` does not explain others. A finding with values explains only findings about
+        some or all of these values.
         """
         same = not self.values or set(other.values) <= set(self.values)
         return other.code in self.follows and self.certainty != POSSIBLE and same

@@ -56,7 +56,7 @@ _CITYSCAPES_VOID: Tuple[Color, ...] = (
 
 
 def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
-    """Return {gray: label} for the colors of a palette, with grays rounded (OpenCV, Pillow) and truncated (older ones).
+    """Return {gray: label} for a palette, with grays rounded (OpenCV, Pillow) and truncated (their older versions).
 
     If two labels share a gray (1 and 16 of VOC: 38), the first one is kept, because it is more common.
     """

@@ -1,4 +1,4 @@
-"""Findings as text and JSON."""
+"""Output of findings as text and as JSON."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = 
 
     Args:
         target (str): The target of the scan.
-        options (list[str]): Options of the scan; with others the edits have other numbers.
+        options (list[str]): Options of the scan; different options number the edits differently.
     """
     numbers = {edit.number: None for finding in findings for edit in finding.edits if edit.number and edit.files}
     if not numbers:

@@ -38,6 +38,6 @@ _PLACES = {code: place for place, code in enumerate(ORDER)}
 
 
 def sort_key(finding: Finding) -> Tuple[bool, bool, int, float]:
-    """Return the sort key of a finding: the most certain first, causes before consequences, verdicts last."""
+    """Return a key that sorts findings: the most certain first, causes before consequences, verdicts last."""
     place = _PLACES.get(finding.before or finding.code, len(ORDER)) - 0.5 * bool(finding.before)
     return finding.is_verdict, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place

@@ -1,4 +1,4 @@
-"""Rules from entry points of installed packages and of plugins in mmguard's plugin folder."""
+"""Rules from entry points of installed packages and of plugins in mmguard's own folder."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _find_objection(rule: Any, code: str) -> str:
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         return f'{shorten(rule)} is not a subclass of mmguard.findings.Rule'
     if getattr(rule, 'code', None) != code or rule.aliases:
-        return f'its only code must be the name of the entry point, {code}'
+        return f'its code must be the name of the entry point, {code}, and its aliases must be empty'
     for name in _TEXTS:
         text = getattr(rule, name, None)
         if not isinstance(text, str) or not (text or name in _MAY_BE_EMPTY):
@@ -93,7 +93,7 @@ def _find_objection(rule: Any, code: str) -> str:
     if not isinstance(getattr(rule, 'example', None), Example) or rule.severity not in SEVERITIES:
         return f'the rule needs an Example, and a severity that is one of {", ".join(SEVERITIES)}'
     unknown = set(rule.looks_at) - set(Facts._fields)
-    return f'it needs unknown facts: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
+    return f'looks_at must name facts, unknown: {", ".join(sorted(unknown))}' if unknown or not rule.looks_at else ''
 
 
 @contextmanager

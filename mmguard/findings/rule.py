@@ -35,7 +35,7 @@ class Facts(NamedTuple):
         config (ReadConfig, optional): The config.
         options (dict): Command-line options of a scan, in place of a config.
         reread (callable, optional): Reads the labels again with a changed config, options or files.
-        others (tuple[Facts]): The other splits of the same config, in which an edit must also hold.
+        others (tuple[Facts]): The other splits of the same config, in which an edit must be correct, too.
         siblings (tuple[Facts]): The other files of a scan without a config.
         environment (EnvironmentFacts, optional): Facts about the installation.
         run (RunFacts, optional): Facts about the run.
@@ -187,7 +187,7 @@ class ConfigRule(Rule):
 
 
 def _merge_places(one: Edit, other: Edit) -> Edit:
-    """Return one edit with the config changes and lines of both."""
+    """Return one edit with the config changes and the lines of both edits."""
     return replace(
         one,
         config=(*one.config, *(change for change in other.config if change not in one.config)),
@@ -235,7 +235,7 @@ class DataRule(Rule):
         files: Optional[Sequence[str]] = None,
         **more: Any,
     ) -> Finding:
-        """Return a finding of this rule in labels.
+        """Return a finding of this rule about labels.
 
         Args:
             facts (Facts): Facts about the labels, config and options.
@@ -311,7 +311,7 @@ class RunRule(Rule):
 
 
 class AllClear(DataRule):
-    """Base class of rules with the verdict that labels are fine, which run only if no finding is about the labels."""
+    """Base class of rules that report that labels are fine. They run only if no finding is about the labels."""
 
     severity = INFO
     about_labels = False

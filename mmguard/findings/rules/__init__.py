@@ -1,6 +1,6 @@
 """All rules. Each module defines the rules of one subject; a new rule also needs its place in order.py.
 
-May import the same modules as findings.
+The modules may import what :mod:`mmguard.findings` may import.
 """
 
 import importlib

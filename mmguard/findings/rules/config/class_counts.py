@@ -72,10 +72,10 @@ class BackgroundCounted(ConfigRule):
     )
     why = (
         'MMDetection 1.x counted the background as class 0. Since 2.0 the background is not counted, and labels start '
-        'at 0: with one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
+        'at 0: with one class too many nothing crashes, but results are shifted by one class, or lack one class.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
-    limits = 'A class list that lacks a name looks the same; `mmguard scan CONFIG` compares the list with the files.'
+    limits = 'Cannot tell this mistake from a list that lacks a name; `mmguard scan CONFIG` compares list and files.'
     advice = (
         'Compare the class list with the annotation files (`mmguard scan CONFIG`). If the list names every object '
         'class, write its length as num_classes of the heads; if a name is missing, add the name to metainfo.classes.'
@@ -152,7 +152,7 @@ def match_heads_and_list(
     elif in_files:
         names = set_classes(facts, in_files)
         follow = set_heads(config, dict.fromkeys(expected, len(in_files)))
-        edit = combine_pair(names, follow, 'List the categories of the file as classes, and count them in the heads.')
+        edit = combine_pair(names, follow, 'List the categories of the file as classes, and set num_classes in heads.')
         yield replace(edit, question='Do you train all categories of the file?')
     elif elsewhere is not None:
         yield set_classes(facts, elsewhere)

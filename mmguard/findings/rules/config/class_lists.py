@@ -43,7 +43,7 @@ class ClassString(ConfigRule):
     title = 'classes is a string, not a tuple: its {letters} letters become classes.'
     why = "classes=('person') is a string: each letter becomes a class that no annotation has."
     example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
-    limits = 'Names that are merely misspelled are not detected here, but by `mmguard scan CONFIG`.'
+    limits = 'Misspelled names are not detected here; `mmguard scan CONFIG` finds them.'
     advice = 'Write `classes=({name},)`: the comma makes a tuple.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -62,13 +62,13 @@ class ClassesNotRead(ConfigRule):
     code = 'MG390'
     follows = ('MG201',)
     about_labels = True
-    summary = 'The class list is written as the argument classes, or as CLASSES, which are not read.'
+    summary = 'The class list is written as the argument classes, or as CLASSES; neither is read.'
     title_argument = '{kind} does not accept classes=... since MMDetection 3 and MMSegmentation 1: building it fails.'
     title_capitals = 'CLASSES is not read: {kind} keeps its own classes.'
     title_attribute = 'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1, which read METAINFO.'
     why = 'Class lists of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
     example = Example(wrong="metainfo=dict(CLASSES=('person',))", right="metainfo=dict(classes=('person',))")
-    advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, the key in lower case.'
+    advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, with classes in lower case.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in find_datasets(config):
@@ -113,7 +113,7 @@ class StuffAmongThings(ConfigRule):
     )
     example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
     advice = (
-        'Write `classes={ordered}`, the things first, and the same order in "categories" of the files. Only then set '
+        'Write `classes={ordered}`, with the things first, and "categories" of the files in this order. Only then set '
         'num_things_classes and num_stuff_classes of the heads.'
     )
 
@@ -166,7 +166,7 @@ class SplitClasses(ConfigRule):
     )
     title = 'The class lists differ: {number} here, {expected} at {place}{difference}.'
     title_order = (
-        'The same classes as in {place}, but in a different order: label {label} is {here} here and {there} there.'
+        'The classes of {place} are in a different order here: label {label} is {here} here and {there} there.'
     )
     example = Example(wrong="train: classes=('cat', 'dog'); val: ('dog', 'cat')", right="both: classes=('cat', 'dog')")
     limits = (
@@ -219,7 +219,7 @@ def _unify_lists(config: ReadConfig, first: Part, dataset: Part) -> List[Edit]:
         return [here]
     arrived = says_classes(dataset) and not says_classes(first)
     there = propose(
-        'Write this class list in the training data set.',
+        'Write this class list in all data sets, and set num_classes in heads.',
         *set_classes(Facts(config=config), names).config,
         *count_in_heads(config, len(names)),
         question='Are the training files labeled with this class list?',
@@ -247,7 +247,7 @@ def _describe_difference(names: List[str], expected: List[str]) -> str:
 
 
 def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
-    """Return ``move``, and if needed an edit that also writes ``classes`` in the heads and the other splits."""
+    """Return [``move``], and if needed an edit that also updates the heads and the class lists of other splits."""
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
     number, counts = len(classes), find_class_counts(config)

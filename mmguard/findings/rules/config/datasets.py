@@ -1,4 +1,4 @@
-"""Rules about data sets whose class lists differ or are ignored, and metrics that read another annotation file."""
+"""Rules about data sets whose class lists differ or are ignored, and about metrics with another annotation file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class JoinedSets(ConfigRule):
         'have {number} classes: {union}.'
     )
     why = (
-        'ConcatDataset does not translate labels: each data set numbers its own class list. In mmengine, ConcatDataset '
+        'ConcatDataset does not translate labels: each data set uses its own numbering. In mmengine, ConcatDataset '
         'raises an error ("The meta information of the 2-th dataset does not match") unless ignore_keys contains '
         'classes; in mmdet, it trains one label as several classes.'
     )
@@ -210,7 +210,7 @@ class WrapperMetainfo(ConfigRule):
         wrong="dict(type='RepeatDataset', metainfo=dict(classes=('cat',)), dataset=dict(...))",
         right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
     )
-    limits = 'Wrappers of your own are recognized by their arguments dataset and datasets.'
+    limits = 'Wrappers of your own are recognized only by an argument called dataset or datasets.'
     advice = (
         'Move metainfo into every wrapped data set. If a wrapped data set already has a class list, keep the correct '
         'list.'

@@ -18,7 +18,7 @@ class OldStyle(ConfigRule):
         'The installed versions do not read data.train: the config is written for MMDetection 2.x or MMSegmentation '
         '0.x.'
     )
-    why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes in it have no effect.'
+    why = 'Since MMDetection 3 and MMSegmentation 1, data=dict(train=...) is not read: classes in it have no effect.'
     example = Example(wrong='data = dict(train=dict(classes=...))', right='train_dataloader = dict(dataset=dict(...))')
     limits = 'A program of your own that reads data.train is not detected.'
     advice = (
