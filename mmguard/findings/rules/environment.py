@@ -1,4 +1,4 @@
-"""Rules about the installation: mixed stacks, failing imports, and incompatible versions."""
+"""Rules about installed packages that are mixed with forks, cannot be imported, or have incompatible versions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class MixedStacks(EnvironmentRule):
     summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
         'A package and its fork (mmengine and onedl-mmengine) install into the same folder: the one installed last '
-        'overwrites files of the other, and pip does not notice. Even without a shared folder, the stacks were never '
-        'tested with each other.'
+        'overwrites files of the other, and pip does not notice. Even in separate folders, packages and forks were '
+        'never tested with each other.'
     )
     example = Example(wrong='mmengine and onedl-mmsegmentation', right='onedl-mmengine and onedl-mmsegmentation')
     limits = 'A fork that was installed under the name of the original package is not detected.'
     advice = (
-        'Uninstall both stacks, then install the one that your configs and checkpoints were made with. Or create a new '
-        'environment with versions from docs/stacks.md.'
+        'Uninstall all of these packages, then install either the originals or the forks, as your configs and '
+        'checkpoints require. Or create a new environment with versions from docs/stacks.md.'
     )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
@@ -39,16 +39,14 @@ class MixedStacks(EnvironmentRule):
             for module in next(iter(STACKS.values()))
             if all(set(modules[module]) & set(environment.versions) for modules in STACKS.values())
         ]
-        shared = (
-            f'both stacks install into the same folder {", ".join(twice)}: the package installed last overwrote files'
-        )
-        apart = 'parts of both stacks are installed, which were never tested together'
+        shared = f'a package and its fork share a folder ({", ".join(twice)}): the one installed last overwrote files'
+        apart = 'packages of OpenMMLab and onedl forks are installed, which were never tested together'
         ways, severity = [_use_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
         yield self.report(shared if twice else apart, severity=severity, edits=ways)
 
 
 def _use_one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
-    """Return an edit that reinstalls the installed modules from one stack."""
+    """Return an edit that reinstalls the installed modules from one stack: OpenMMLab, or its onedl forks."""
     installed = [name for names in find_stacks(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
     install = [install_command(module, [stack]) for module in modules]
@@ -126,7 +124,7 @@ class UnfitMmcv(EnvironmentRule):
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv that the frameworks accept may still fail, for example if its ops were compiled for another GPU.'
     advice = (
-        'Reinstall mmcv within the version limits shown; if your torch has no wheel of mmcv, mim compiles mmcv. If no '
+        'Reinstall mmcv within the version limits shown; if mmcv has no wheel for your torch, mim compiles mmcv. If no '
         'version is accepted by all frameworks, create a new environment with versions from docs/stacks.md.'
     )
 
@@ -138,7 +136,7 @@ class UnfitMmcv(EnvironmentRule):
             evidence = '; '.join(dict.fromkeys(refusing.values()))
             yield self.report(evidence, words, edits=ways, places=tuple(refusing))
         if environment.ops is False:
-            evidence = 'mmcv-lite has no ops' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
+            evidence = 'mmcv-lite has no ops' if 'mmcv-lite' in environment.versions else 'mmcv/_ext is not installed'
             severity = ERROR if 'mmdet' not in environment.missing else WARNING
             yield self.report(evidence, title=self.title_ops, severity=severity, edits=ways, places=('mmcv.ops',))
         elif environment.ops and 'mmcv.ops' in errors and 'mmcv' not in errors:
@@ -170,8 +168,8 @@ class CheckpointsRefused(EnvironmentRule):
     summary = 'The installed torch does not load the checkpoints of the installed mmengine.'
     title = 'torch {torch} does not load the checkpoints of mmengine {mmengine}.'
     why = (
-        'Since 2.6 torch.load reads only tensors by default; checkpoints of mmengine also contain the log of the run. '
-        'Resuming and testing end with "Weights only load failed".'
+        'Since torch 2.6, torch.load reads only tensors by default, but checkpoints of mmengine also contain the log '
+        'of the run: resuming and testing end with "Weights only load failed".'
     )
     example = Example(
         wrong='python tools/train.py my_config.py --resume',

@@ -1,4 +1,4 @@
-"""Rules about guards that cannot be built, see no labels, disagree with the head, or are not reported."""
+"""Rules about guards that cannot be built, do not see the labels, disagree with the head, or are not reported."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class OwnLineFails(ConfigRule):
     title_unknown = '{part} does not exist.'
     title_misspelt = '{part} does not exist. Did you mean {name}?'
     why = (
-        'The run fails when it builds this part, with an error about a registry or about a class inside the part. '
-        '`mmguard check` builds each part of mmguard separately and shows its error.'
+        'The run fails when it builds this guard, loss or hook, with an error about a registry or about a class inside '
+        'of it. `mmguard check` builds each of them separately and shows the error.'
     )
     example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
-    limits = 'Only parts of Python configs are built, and no losses inside of a custom head.'
+    limits = 'Guards, losses and hooks are built only from Python configs, and not inside of a custom head.'
     advice = (
-        'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
-        "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
+        'Correct the line as the message says: write GuardedX for a loss X of the frameworks, and wrap a loss of your '
+        "own as dict(type='GuardedLoss', loss=...). The transforms and hooks are called "
         f'{", ".join((*GUARD_TRANSFORMS, *HOOKS))}.'
     )
     aliases = ('MG224',)
@@ -113,14 +113,14 @@ class BaseHooksReplaced(ConfigRule):
     summary = 'custom_hooks contains a hook of mmguard, but replaces the hooks of the base config.'
     title = 'custom_hooks replaces the list of the base config: {missing} will not run.'
     why = (
-        'A list in a config replaces the list of the base config. Its EMAHook or PipelineSwitchHook then do not run, '
-        'which silently changes the training.'
+        'A list in a config replaces the list of the base config. Hooks of the base config, such as EMAHook or '
+        'PipelineSwitchHook, then silently do not run.'
     )
     example = Example(
         wrong="custom_hooks = [dict(type='LabelGuardHook')]",
         right="custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]",
     )
-    limits = 'Checked only if custom_hooks contains a hook of mmguard and the base config can be read.'
+    limits = 'Hooks are compared only if custom_hooks contains a hook of mmguard and the base config can be read.'
     advice = (
         'If the hooks of the base config should run, put them at the start of your list: [*_base_.custom_hooks, ...]. '
         'If they were left out on purpose, change nothing.'
@@ -201,8 +201,9 @@ class IgnoredAsBackground(ConfigRule):
     example = Example(wrong="dict(type='MaxIoUAssigner')", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)")
     limits = 'An assigner of your own is judged by its argument ignore_iof_thr.'
     advice = (
-        'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the guard of the training: '
-        "crowds are then trained as before. If an assigner has no ignore_iof_thr, write on_invalid='drop' in the guard."
+        'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the training guard: crowds '
+        "are then trained as without a guard. If an assigner lacks ignore_iof_thr, write on_invalid='drop' in the "
+        'guard.'
     )
     severity = WARNING
 
@@ -226,10 +227,10 @@ class IgnoredAsBackground(ConfigRule):
             words = dict(assigner=assigner.name, guard=moving[0].path)
             if threshold is None:
                 drops = ((guard.place('on_invalid'), 'drop') for guard in moving)
-                edit, kind = propose('Drop invalid instances in the guard.', *drops), assigner.config['type']
+                edit, kind = propose('Let the guard drop invalid instances.', *drops), assigner.config['type']
                 yield self.report_at(assigner.place('type'), kind, words, self.title_unable, edits=[edit])
             elif isinstance(threshold, (int, float)) and threshold <= 0:
-                note = 'With keep_ignored=False crowds are trained as before.'
+                note = 'With keep_ignored=False crowds are trained as without a guard.'
                 title, changes = 'Leave ignored regions out of the training.', ((place, 0.5), *leaving)
                 edit = propose(title, *changes, notes=(note,) if leaving else ())
                 yield self.report_at(place, threshold, words, edits=[edit])
@@ -237,8 +238,8 @@ class IgnoredAsBackground(ConfigRule):
 
 class GuardReportMissing(ConfigRule):
     code = 'MG223'
-    summary = "meta_keys of the Pack transform after a guard lack 'label_guard' or the path of the file."
-    title = 'The hook cannot see the counts of {guard} ({place}): {pack} drops them.'
+    summary = "meta_keys of the Pack transform after a guard lack 'label_guard' or the path of the image."
+    title = 'LabelGuardHook cannot see the counts of {guard} ({place}): {pack} drops them.'
     title_file = "The log cannot name the files of invalid labels: meta_keys of {pack} lack 'img_path'."
     why = (
         'The guard sanitizes the labels, but the Pack transform drops its counts, so the log reports 0 invalid labels. '
@@ -290,22 +291,22 @@ class GuardNumClasses(ConfigRule):
             numbers = sorted({head.num_classes for head in heads})
             several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
             words = dict(given=given, numbers=several, noun=noun, place=space.place)
-            edit = propose('Write the number of classes of the head.', (place, number))
+            edit = propose('Write num_classes of the head.', (place, number))
             yield self.report_at(place, given, words, edits=[edit])
 
 
 class GuardsNotReported(ConfigRule):
     code = 'MG252'
-    summary = 'The config has guards but no LabelGuardHook, or the hook but no guard.'
+    summary = 'The config contains guards without LabelGuardHook, or LabelGuardHook without guards.'
     title = 'The counts of {guard} at {place} are not reported: LabelGuardHook is missing.'
     title_hook = 'LabelGuardHook has nothing to report: no pipeline contains a guard, and no loss is guarded.'
     why = (
-        'Guards exclude invalid labels from the training; only the hook names their files. The hook itself does not '
-        'guard anything unless guard=True.'
+        'Guards exclude invalid labels from the training, but only the hook names the files of these labels. The hook '
+        'adds guards only if guard=True.'
     )
     example = Example(wrong="dict(type='LabelGuardHook')", right="dict(type='LabelGuardHook', guard=True)")
     limits = 'Guards that your own code adds when training starts are not seen.'
-    advice = "Write dict(type='LabelGuardHook') in custom_hooks; with guard=True it guards the run by itself."
+    advice = "Write dict(type='LabelGuardHook') in custom_hooks; with guard=True the hook adds the guards itself."
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -320,7 +321,7 @@ class GuardsNotReported(ConfigRule):
             edit = propose('Add LabelGuardHook to the hooks.', *add_reporting(config))
             yield self.report_at('custom_hooks', names, words, edits=[edit])
         elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).to_dict():
-            edit = propose('Let the hook guard the run.', (hook.place('guard'), True))
+            edit = propose('Let LabelGuardHook add the guards.', (hook.place('guard'), True))
             yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])
 
 
@@ -329,7 +330,7 @@ class SecondHook(ConfigRule):
     follows = ('MG252',)
     summary = 'LabelGuardHook is listed twice.'
     title = 'LabelGuardHook is listed {number} times: only the first is used ({place}).'
-    why = 'Each hook would count every invalid label, so a run uses only the first; arguments of the second do nothing.'
+    why = 'Each hook would count all invalid labels, so a run uses only the first, without the arguments of the others.'
     example = Example(
         wrong="[dict(type='LabelGuardHook'), dict(type='LabelGuardHook', guard=True)]",
         right="[dict(type='LabelGuardHook', guard=True)]",
@@ -355,7 +356,7 @@ class SecondHook(ConfigRule):
         edit = propose('Merge the hooks into one.', ('custom_hooks', kept), *named, question=question)
         words = dict(number=len(others) + 1, place=first.path)
         found = self.report_at(others[0].path, others[0].config, words, edits=[edit])
-        yield replace(found, certainty=LIKELY)  # findings about missing arguments may follow from it
+        yield replace(found, certainty=LIKELY)  # findings about missing arguments may follow from this one
 
 
 class UnguardedEvaluation(ConfigRule):
@@ -370,7 +371,7 @@ class UnguardedEvaluation(ConfigRule):
         wrong="train: [..., dict(type='GuardSegLabels', num_classes=19)]; val without it",
         right="train and val: [..., dict(type='GuardSegLabels', num_classes=19)]",
     )
-    limits = 'Metrics that open annotation files of their own cannot be guarded, and are not checked.'
+    limits = 'Metrics that open annotation files themselves cannot be guarded, and are not checked.'
     advice = 'Put the guard of the training pipeline into the pipelines of val and test, too.'
     severity = WARNING
 

@@ -1,4 +1,4 @@
-"""Rules about ignored labels: parts of a config that disagree, ignored classes, and reduce_zero_label."""
+"""Rules about configs whose parts ignore different labels, ignore a class, or misuse reduce_zero_label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class IgnoredLabelsAgree(ConfigRule):
     about_labels = True
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values of the config ignore different labels.'
-    title = '{value} is ignored here, but {first} in the head ({place}).'
+    title = 'Label {value} is ignored here, but the head ignores label {first} ({place}).'
     title_head = 'The head ignores label {value}, but the guard and all other parts ignore label {first} ({place}).'
     title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
     title_reads = '{value} is treated as the ignored label here, but the head ignores {first} ({place}).'
@@ -36,8 +36,9 @@ class IgnoredLabelsAgree(ConfigRule):
     )
     title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
     why = (
-        'A label that one part of the config ignores or fills in is a class, or out of range, for another part: an '
-        'index error or CUDA assert ends the run. A metric that ignores another label counts unlabeled pixels.'
+        'A label that only one part of the config ignores or fills in is a class for the others, or is out of range '
+        'and ends the run with an index error or CUDA assert. A metric that ignores another label counts unlabeled '
+        'pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
     limits = 'Fill values of transforms of your own are not known.'
@@ -70,12 +71,12 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, classes: int) -> List[Edit]:
-    """Return an edit that ignores ``first.value`` at ``place``, and an edit that ignores ``place.value`` everywhere."""
+    """Return the suitable edits of two: ignore ``first.value`` at ``place``, or ignore ``place.value`` everywhere."""
     is_class = 0 <= place.value < classes
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
     question = '' if filled else Message(asked, value=first.value)
-    title = 'Write the ignored label of the head.' if first.role == 'head' else 'Write the ignored label of the guard.'
+    title = 'Use the label that the head ignores.' if first.role == 'head' else 'Use the label that the guard ignores.'
     here = propose(title, (place.path, first.value), question=question)
     there = set_ignore_index(Facts(config=config), place.value, Message(asked, value=place.value))
     if first.value < 0:  # no file holds a negative label
@@ -87,11 +88,11 @@ def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, 
 class DroppedNotIgnored(ConfigRule):
     code = 'MG380'
     about_labels = True
-    summary = 'mmseg loads the classes that metainfo.classes leaves out as 255, but another label is ignored.'
+    summary = 'Classes that metainfo.classes leaves out become 255 when mmseg loads them, but another label is ignored.'
     title = 'The classes that metainfo.classes leaves out are loaded as 255, but {value} is ignored here.'
     why = (
-        'A data set that names only some classes of its METAINFO maps the others to 255 (0.x: to -1, which is 255 in 8 '
-        'bits). If another label is ignored, these pixels are out of range: an index error ends the run.'
+        'A data set that names only some classes of its METAINFO maps the others to 255 (mmseg 0.x: to -1, which is '
+        '255 in 8 bits). If another label is ignored, these pixels are out of range: an index error ends the run.'
     )
     example = Example(wrong="metainfo=dict(classes=('road', 'car')), ignore_index=100", right='ignore_index=255')
     limits = 'Only the label_map of a data set class is checked, not transforms of your own.'
@@ -116,14 +117,14 @@ class IgnoredClass(ConfigRule):
     about_labels = True
     looks_at = ('config', 'labels')
     aliases = ('MG113',)
-    summary = 'ignore_index is a valid class.'
+    summary = 'ignore_index is the label of a class.'
     title = 'ignore_index={ignored} is one of the {classes}: 0 to {last}.'
     why = (
         'Ignoring removes the pixels of a class, but not its output channel: the class is never trained, but its score '
         'stays in every softmax, and the class may be predicted at test time.'
     )
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
-    limits = 'Cannot tell whether the class is ignored on purpose: the edits ask.'
+    limits = 'Cannot tell whether the class is ignored on purpose: each edit asks you.'
     advice = (
         'If class {ignored} should be trained, ignore a label outside the classes (255). If this label means '
         'unlabeled, remove the class from num_classes and from the class list.'
@@ -179,11 +180,11 @@ class ReduceZeroLabelDiffers(ConfigRule):
         'Where the splits differ, the model is tested against labels that are one off.'
     )
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
-    limits = 'Splits whose files are numbered differently need different values: the edits ask.'
+    limits = 'Splits whose files are numbered differently need different values: each edit asks you.'
     advice = (
-        'Check whether 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the '
-        'values). If so, write reduce_zero_label=True in the data sets of all splits, otherwise False. Remove '
-        'reduce_zero_label from the loaders.'
+        'If 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values), write '
+        'reduce_zero_label=True in the data sets of all splits, otherwise False. Remove reduce_zero_label from the '
+        'loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -266,7 +267,7 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if mmseg itself sets reduce_zero_label for this type (LoveDA: background is 1, missing data 0)."""
+    """Return True if reduce_zero_label and class 0 are mmseg's own (LoveDA: 1 is background, 0 missing data)."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (get_metainfo(dataset).get('classes') or ())
     return stock and not chosen and get_default(dataset.cls, 'reduce_zero_label') is True
@@ -295,7 +296,7 @@ class ShiftAndMap(ConfigRule):
         'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '
         'first, so every pixel gets the label of the previous class.'
     )
-    example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
+    example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='mmseg 1.0.0, same config')
     limits = 'The version of mmseg that is used for training is unknown.'
     advice = (
         'If mmseg is older than 1.0.0, upgrade it: `pip install -U mmsegmentation`. Otherwise nothing needs to change; '

@@ -1,4 +1,4 @@
-"""Rules about losses: class weights, and numbers of output channels."""
+"""Rules about losses that fail, or learn wrongly, due to their class weights or the number of output channels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ClassWeightLength(ConfigRule):
     aliases = ('MG111',)
     summary = 'class_weight does not have one entry per class.'
     title = 'class_weight has {length}, but {head} needs {expected}{extra}.'
-    title_list = 'class_weight is a list, but DETRHead expects a number, and bg_cls_weight for "no object".'
+    title_list = 'class_weight is a list, but DETRHead expects one number, and bg_cls_weight for "no object".'
     title_sigmoid = (
         'With use_sigmoid=True the loss broadcasts class_weight over the width of the label map instead of the '
         'classes, and the run fails.'
@@ -78,10 +78,10 @@ class ClassWeightLength(ConfigRule):
             head = loss.owner
             if head is not None and head.name == 'DETRHead' and loss.key == 'loss_cls':
                 edit = propose(
-                    'Write a number for all classes, and one for "no object".',
+                    'Write one weight for all classes, and a second for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
                     question='Can all classes have the same weight?',
-                    if_not='Use another head: DETRHead turns the number into `[1.0] * num_classes + [0.1]`.',
+                    if_not='Use another head: DETRHead weighs all classes equally, `[1.0] * num_classes + [0.1]`.',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif is_sigmoid_of_maps(loss) and len(given) > 1:
@@ -104,17 +104,17 @@ class ClassWeightLength(ConfigRule):
 
 
 def _weigh_maps(config: ReadConfig, loss: Part) -> List[Edit]:
-    """Return edits for class_weight of a sigmoid loss of label maps: use a guarded softmax, or remove the weights."""
+    """Return edits that turn a weighted sigmoid loss into a guarded softmax loss, or remove its class_weight."""
     unweighted = propose('Leave class_weight out.', (loss.place('class_weight'), None))
     if loss.owner is not None and get_output_channels(loss.owner) == 1:
         return [unweighted]
     # Softmax without a guard looks up the weight of ignored labels.
-    guarded = guard_losses(config, [loss.path], 'Use softmax, whose weights are per class.')
+    guarded = guard_losses(config, [loss.path], 'Use softmax, which takes one weight per class.')
     softmax = ((loss.place('use_sigmoid'), False),)
     return [
         replace(
             guarded,
-            question='Does each pixel have one class?',
+            question='Does each pixel belong to exactly one class?',
             config=(*guarded.config, *softmax),  # the guard replaces the loss
             if_not='Leave class_weight out.',
         ),
@@ -153,7 +153,7 @@ class WeightedIgnored(ConfigRule):
         wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
         right="dict(type='GuardedCrossEntropyLoss', class_weight=[1.0, 2.0])",
     )
-    limits = 'A run without ignored pixels, not even in padding, does not fail.'
+    limits = 'A run does not fail if neither the labels nor the padding contain ignored pixels.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
         'allow_failed_imports=False); set a negative ignore_index to 255 again. Do not change the labels: ignored '
@@ -189,7 +189,7 @@ class WeightedIgnored(ConfigRule):
 
 
 def _guard_all(config: ReadConfig) -> Edit:
-    """Return an edit that guards the losses of all heads together, with a single ignored label."""
+    """Return an edit that guards the weighted losses of all heads, and makes the config ignore 255 everywhere."""
     weighted = [loss.path for loss in find_weighted_cross_entropies(config)]
     swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
     ignored = set_ignore_index(Facts(config=config), 255).config
@@ -197,7 +197,7 @@ def _guard_all(config: ReadConfig) -> Edit:
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:
-    """Return the config path of a transform that fills with the label ``ignored``, or '' if no transform does."""
+    """Return the config path of a transform that fills pixels with ``ignored``, or '' if no transform does."""
     places = find_ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')
 
@@ -206,7 +206,7 @@ class BinaryLovasz(ConfigRule):
     code = 'MG235'
     summary = "LovaszLoss(loss_type='binary') needs one output channel."
     title = "LovaszLoss(loss_type='binary') takes one output channel, but the head has {channels}."
-    why = 'The loss flattens the scores of all channels, but labels have no channels: an IndexError in the first batch.'
+    why = 'The loss flattens the scores of all channels, but labels have none: the first batch ends with an IndexError.'
     example = Example(
         wrong="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='binary')",
         right="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='multi_class')",
@@ -233,14 +233,14 @@ class OneChannelSoftmax(ConfigRule):
     follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    summary = 'A head has one output channel, but its loss is a softmax loss, or its metric counts only one class.'
+    summary = 'A head has one output channel, but its loss is a softmax loss, or the metric counts only one class.'
     title = '{loss} at {place} takes a softmax over a single channel, which is always 1.'
     title_labels = 'The labels are 0 and 1, but num_classes is 1: one channel without a sigmoid accepts only label 0.'
-    title_metric = 'IoUMetric counts a single class, {name}, so predicting only background has a high IoU.'
+    title_metric = 'IoUMetric counts a single class, {name}, so a model that predicts only background gets a high IoU.'
     why = (
-        'The softmax of a single channel is 1 whatever the model predicts: the loss of label 0 is always 0, and label '
-        '1 raises an index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two '
-        'classes: with a list of one, IoUMetric counts every pixel, and predicting only background has a high IoU.'
+        'The softmax of a single channel is 1 for any input: the loss of label 0 is always 0, and label 1 raises an '
+        'index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two classes: with a '
+        'list of one, IoUMetric counts every pixel as this class, and predicting only background gets a high IoU.'
     )
     example = Example(
         wrong="num_classes=1, loss_decode=dict(type='CrossEntropyLoss')",
@@ -249,7 +249,7 @@ class OneChannelSoftmax(ConfigRule):
     limits = 'A loss of your own with one channel is not checked.'
     advice = (
         'Train two channels (num_classes=2, without out_channels), or one with a sigmoid (num_classes=2, '
-        'out_channels=1, use_sigmoid=True in the loss). The class list then names the background, too.'
+        'out_channels=1, use_sigmoid=True in the loss). In both cases the class list must name the background, too.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -289,7 +289,7 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _offer_ways(config: ReadConfig) -> List[Edit]:
-    """Return edits of all heads: two classes in one channel with a sigmoid, or in two channels with a softmax."""
+    """Return edits that give all heads two classes, in one channel with a sigmoid or in two with a softmax."""
     found = find_one_channel_softmax(config)
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""Rules about pipelines: steps that corrupt labels, and images whose sizes do not fit together."""
+"""Rules about steps that corrupt or reject labels, and about sizes of images and windows that do not fit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class NotCropped(ConfigRule):
     title = (
         'data_preprocessor.size={size} only pads, but {step} makes images of up to {largest} and nothing crops them.'
     )
-    why = 'Images of different sizes cannot be stacked: a batch ends with "stack expects each tensor to be equal size".'
+    why = 'Images of different sizes cannot be stacked: the run ends with "stack expects each tensor to be equal size".'
     example = Example(
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
@@ -97,7 +97,7 @@ class NotCropped(ConfigRule):
                 words = {'size': size, 'step': last.name, 'largest': ' x '.join(map(str, largest))}
                 crop = Part('', {'type': 'RandomCrop', 'crop_size': size}, last.scope)
                 edit = _insert('Crop to data_preprocessor.size.', steps, crop, last, after=True)
-                # A fixed scale gives images of one shape one size.
+                # A fixed scale gives images of equal shape an equal size.
                 severity = WARNING if last.name == 'Resize' else ERROR
                 yield self.report_at(last.path, last.name, words, severity=severity, edits=[edit] if edit else [])
 
@@ -138,7 +138,7 @@ class SidesNotSwapped(ConfigRule):
     severity = WARNING
     summary = 'RandomFlip mirrors label maps, but does not swap the labels of left and right.'
     title = 'RandomFlip mirrors images, but the labels of left and right are not swapped: {pairs}.'
-    why = 'A mirrored left arm looks like a right arm but keeps its label: mirrored images teach the opposite.'
+    why = 'A mirrored left arm looks like a right arm but keeps its label, so the model confuses left and right.'
     example = Example(
         wrong="classes=('left-arm', 'right-arm'); dict(type='RandomFlip', prob=0.5)",
         right="dict(type='RandomFlip', prob=0.5, swap_seg_labels=[(0, 1)])",
@@ -156,7 +156,7 @@ class SidesNotSwapped(ConfigRule):
                 place = flip.place('swap_seg_labels')
                 shown = join_items((f'{names[a]}, {names[b]}' for a, b in pairs), 3) if names else ''
                 asked = Message('Are these the left and the right side of the same thing: {pairs}?', pairs=shown)
-                edit = propose('Swap left and right.', (place, [list(pair) for pair in pairs]), question=asked)
+                edit = propose('Swap left and right labels.', (place, [list(pair) for pair in pairs]), question=asked)
                 words = {'pairs': shown, 'labels': str(pairs)}
                 yield self.report_at(place, None, words, edits=[edit])
 

@@ -1,4 +1,4 @@
-"""Rules about boxes and masks that are unusable, extend beyond their images, or are in another format."""
+"""Rules about boxes that are unusable, extend beyond their images, or are in another format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OTHER_FORMATS = {
 
 
 def find_fitting_formats(labels: LabelFacts) -> List[str]:
-    """List the formats in which nearly all boxes, and more than in the present format, are inside their images."""
+    """List the formats in which nearly all boxes are inside their images, and more than in the present format."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
     boxes = labels.boxes
     square = boxes.inside_as.get('rows', 0) <= boxes.inside_as.get('corners', 0)
@@ -53,7 +53,7 @@ def are_many(boxes: int, labels: LabelFacts) -> bool:
 
 
 def describe_format(labels: LabelFacts) -> str:
-    """Return evidence for formats of the boxes that no edit converts, or '' without such evidence."""
+    """Return evidence for box formats that no edit converts, or '' without such evidence."""
     ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
     ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
@@ -70,7 +70,7 @@ def propose_corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Ite
     ways = find_fitting_formats(labels)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one box with its image)?'
-        yield from rewrite(rule, facts, 'Convert the boxes.', question, boxes='corners')
+        yield from rewrite(rule, facts, 'Convert the boxes to x, y, width, height.', question, boxes='corners')
     if ways or labels.boxes.turned_boxes or labels.boxes.off_axis:
         return
     if not are_many(boxes, labels):
@@ -88,20 +88,20 @@ class UnusableBoxes(DataRule):
     summary = 'Boxes are not finite, have no area, or are wholly outside the image.'
     title = 'Boxes are not finite, have no area, or are wholly outside the image: {number}.'
     why = (
-        'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fails; torchvision raises '
-        'an error for such boxes.'
+        'The logarithm of a width of 0 is -inf, so the loss is inf or nan, or an assertion about boxes fails; '
+        'torchvision raises an error for such boxes.'
     )
     example = Example(wrong='"bbox": [10, 20, 0, 5]', right='"bbox": [10, 20, 4, 5]')
     limits = 'If there are many such boxes, the intended format is unknown: draw one image with its boxes.'
     advice = (
-        'Draw one image with its boxes, and correct or delete wrong boxes. If many are wrong, check their format '
-        '(COCO: x, y, width, height; VOC: two corners; YOLO: center and size divided by the image size), and whether '
-        'width and height of the images are swapped.'
+        'Draw one image with its boxes, and correct or delete wrong boxes. If many are wrong, check the format (COCO: '
+        'x, y, width, height; VOC: two corners; YOLO: relative center and size), and whether image width and height '
+        'are swapped.'
     )
     pytorch = (
-        'Correct or delete a few wrong boxes; guard_targets excludes them. If many are wrong, check their format: '
-        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes center and size divided by the '
-        'image size.'
+        'Correct or delete single wrong boxes, or exclude them with guard_targets. If many are wrong, check their '
+        'format: torchvision reads two corners, COCO stores x, y, width, height, DETR takes center and size divided by '
+        'the image size.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -138,8 +138,8 @@ class BoxesBeyondImage(AnnotationRule):
     summary = 'Boxes reach beyond the image.'
     title = 'Boxes reach beyond the image: {which}.'
     title_axis = (
-        'Boxes reach beyond the image in {axis}, but never in the other direction: {which}. Their scale, or the size '
-        'of the images in the file, is wrong in {axis}.'
+        'Boxes reach beyond the image in {axis}, but never in the other direction: {which}. The scale of the boxes, or '
+        'the size of the images in the file, is wrong in {axis}.'
     )
     advice_axis = (
         'Do not clip the boxes: draw one image with its boxes. If they were scaled by a wrong size, correct {axis} in '
@@ -152,9 +152,8 @@ class BoxesBeyondImage(AnnotationRule):
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, rounding is assumed.'
     advice = (
-        'Draw one image with its boxes. If they fit the objects, clip them and drop boxes without area (VOC: add 1 to '
-        'all corners if they count from 0). If not, convert the format of the boxes or correct the image sizes in the '
-        'annotations.'
+        'Draw one image: if the boxes fit the objects, clip them and drop boxes without area (VOC: add 1 to all '
+        'corners if they count from 0). If not, convert the box format or correct the annotated image sizes.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -212,13 +211,12 @@ class BoxesInAnotherForm(AnnotationRule):
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
-        'Corners are recognized from 8 boxes on. In square images x1, y1, x2, y2 and y1, x1, y2, x2 look the same, and '
-        'fractions do not show whether the first two numbers are a corner or the center.'
+        'Corners are recognized only if there are at least 8 boxes. In square images x1, y1, x2, y2 and y1, x1, y2, x2 '
+        'look the same, and fractions do not show whether the first two numbers are a corner or the center.'
     )
     advice = (
-        'Draw one image with its boxes, then convert: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 '
-        '- y1]`, and `ann["area"]` is the new width times height. Do not clip boxes at the edge of the image: that '
-        'hides the fault.'
+        'Draw one image with its boxes, then convert: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - '
+        'y1]`, and set `ann["area"]` to the new width times height. Do not clip boxes: that hides the fault.'
     )
     advice_fractions = (
         'Draw one image with its boxes, then multiply them by width and height of the image. If the first two numbers '

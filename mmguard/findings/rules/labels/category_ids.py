@@ -17,14 +17,14 @@ from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, get_framewo
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
-#: Limit of the category ids up to which an edit may give the model one output per id.
+#: Limit of the category ids: if all are lower, an edit may give the model one output per id.
 _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
 _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _IDS_QUESTION = Message(
     'Does the training use ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
 )
-_RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or dataset_file 'coco' or 'o365'?"
+_RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or is its dataset_file 'coco' or 'o365'?"
 
 
 class IdsAsLabels(DataRule):
@@ -61,7 +61,7 @@ class IdsAsLabels(DataRule):
     )
     advice_unknown = (
         'Pass what the training uses as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
-        '`--framework NAME`. Ids as labels need `num_classes={enough}`, or no gaps from {first} on.'
+        '`--framework NAME`. For ids, write `num_classes={enough}` or renumber them from {first} without gaps.'
     )
     advice_by_release = (
         'With RF-DETR 1.5 or newer and a Roboflow layout, pass `--labels positions`; nothing needs to change. '
@@ -120,7 +120,7 @@ class IdsAsLabels(DataRule):
         question: str = _RELEASE_QUESTION if labels.coco.framework == 'rf-detr' else _IDS_QUESTION
         if found.classes_counted:  # nothing is known to be wrong
             if labels.coco.framework or not is_unknown:
-                asked = question if is_unknown else 'Should the model have no unused outputs?'
+                asked = question if is_unknown else 'Should unused outputs of the model be removed?'
                 yield from number_categories(self, facts, labels.coco.min_label, asked)
             return
         yield from self._fit_ids(facts, labels, question if is_unknown else '')
@@ -138,11 +138,11 @@ class IdsAsLabels(DataRule):
         if not contiguous:
             yield from number_categories(self, facts, first, question)
         if set(ids) == set(COCO_IDS) and not first:
-            title = 'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).'
+            title = 'Let RT-DETR, D-FINE or DEIM map the ids of COCO to labels.'
             asked, lines = 'Does your training code read remap_mscoco_category?', ('remap_mscoco_category: True',)
             yield Edit(title, asked, options={'labels': COCO}, lines=lines)
         if ids[-1] < _MOST:
-            title = 'Give the model one output more than the highest id.'
+            title = 'Give the model an output for each id from 0 to the highest.'
             asked = question if contiguous else 'Should the ids remain the labels?'
             enough = ids[-1] + 1 - labels.coco.spare
             yield state_num_classes(Edit(title, asked, notes=() if first else (_REMAP_NOTE,)), enough)
@@ -222,13 +222,11 @@ class UncountedCategories(DataRule):
     title = (
         'RF-DETR {release} counts {counted} of {number}: the supercategory of the others is "none". The ids are right.'
     )
-    title_parents = (
-        'RF-DETR before 1.9.2 gives {parents} a label, although no annotation has it; later releases do not.'
-    )
+    title_parents = 'RF-DETR before 1.9.2 gives a label to {parents}, which no annotation uses; later releases do not.'
     why = (
-        'RF-DETR before 1.6 counts only categories whose supercategory is not "none", but labels all of them: some '
-        'labels are out of range. Before 1.9.2 the root of a Roboflow export has a label, mostly 0; since then all '
-        'other labels are one lower, so older checkpoints do not fit.'
+        'RF-DETR before 1.6 counts only categories whose supercategory is not "none", but gives all categories a '
+        'label: some labels are out of range. Before 1.9.2 the root category of a Roboflow export has a label, mostly '
+        '0; since then it has none, and all other labels are one lower, so older checkpoints do not fit.'
     )
     example = Example(
         wrong='{"id": 0, "name": "cat", "supercategory": "none"}',
@@ -268,16 +266,16 @@ class CocoIdsLookedUp(AnnotationRule):
     )
     title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
-        'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its position among the 80 '
+        'With `remap_mscoco_category: True`, RT-DETR, D-FINE and DEIM replace category_id by its position among the 80 '
         'ids of COCO (1..90, ten are missing). Other ids raise a KeyError; COCO ids get the labels of COCO classes, in '
         'training and evaluation. convert_coco of ultralytics does the same by default.'
     )
     example = Example(wrong='remap_mscoco_category: True, num_classes: 3', right='remap_mscoco_category: False')
     limits = 'If all of your ids are also COCO ids, the mistake is found only if a label is out of range.'
     advice = (
-        'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False` and num_classes, the highest id + '
-        '1 (`mmguard scan CONFIG.yml` shows it; close large gaps first). Convert label files of YOLO again with '
-        '`convert_coco(..., cls91to80=False)`, and write `names` in the order of the ids.'
+        'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False`, and the highest id + 1 as '
+        'num_classes (close large gaps first; `mmguard scan CONFIG.yml` shows it). Convert YOLO label files again with '
+        '`convert_coco(..., cls91to80=False)`, and order `names` by id.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -324,5 +322,5 @@ class CocoIdsLookedUp(AnnotationRule):
         enough = max(get_annotations(labels).categories, default=0) + 1
         options = {'num_classes': enough} if enough != labels.num_classes else {}
         lines = ('remap_mscoco_category: False', *(f'{name}: {value}' for name, value in options.items()))
-        title = 'Train on the ids of the file, with one output more than the highest id.'
+        title = 'Train on the ids of the file, with an output for each id from 0 to the highest.'
         yield Edit(title, options={'labels': IDS, **options}, lines=lines)

@@ -52,8 +52,8 @@ class NamesNotInFile(AnnotationRule):
     )
     advice = (
         'Write the names as in the annotations, {known}, in `metainfo.classes`, and their number in num_classes; a '
-        'list of one name needs its comma: `classes=(\'a\',)`. If only one file lacks a class, add it to "categories" '
-        'there, or drop it everywhere.'
+        "one-name list needs a trailing comma: `classes=('a',)`. If only one file lacks a class, add it to "
+        '"categories" there, or drop it everywhere.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -178,7 +178,7 @@ class CategoriesLeftOut(AnnotationRule):
     severity = 'warning'
     summary = 'Annotations are left out because the class list does not name their category.'
     title = 'Annotations are left out: the class list does not name {names}.'
-    why = 'The objects of these categories are trained as background: correct only if you left them out on purpose.'
+    why = 'Objects of these categories are trained as background, which is right only if you left them out on purpose.'
     example = Example(
         wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
     )
@@ -308,8 +308,8 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors need no name for the background, which is everything outside of the boxes. If it is listed, it '
-        'takes a label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
+        'Detectors do not need a name for the background: everything outside of the boxes. If it is listed, it takes a '
+        'label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
     limits = 'The background is recognized only by its name, so an object class with such a name is reported, too.'

@@ -75,8 +75,8 @@ class StoredAsColors(ChannelRule):
     summary = 'Label files contain colors, not class indices.'
     title = 'Label files have more than one channel ({forms}): colors, not class indices.'
     why = (
-        'A loss expects one integer per pixel: the shapes do not fit, or the colors are read as gray levels instead of '
-        'class indices. PALETTE of a data set is for drawing only; it does not decode files.'
+        'A loss expects one integer per pixel: a color file has another shape, or its colors are read as gray levels '
+        'instead of class indices. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
     limits = 'The class of a color is known only from the config or a known palette.'
@@ -108,7 +108,7 @@ class StoredAsColors(ChannelRule):
             question = (
                 '' if clear else Message('Is {others} your void (unlabeled) color?', others=join_items(sorted(others)))
             )
-            note = ('If files *_gtFine_labelTrainIds.png exist, use these: they need no conversion.',)
+            note = ('If files *_gtFine_labelTrainIds.png exist, use them without conversion.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
             for edit in convert_files(facts, title, question, colors={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
@@ -156,7 +156,7 @@ class EqualChannels(ChannelRule):
         values = sorted(list_stored_values(facts))
         is_alpha = not get_maps(labels).gray_in_color
         if is_alpha and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
-            return  # the labels stay wrong without alpha: another rule finds the mistake once it is removed
+            return  # without alpha the labels are still wrong: then another rule finds this mistake
         if values == [0, VOID]:
             question: str = 'Is white the object, not void (unlabeled)?'
             title = 'Keep the first channel, with the values 0 and 1.'
@@ -205,9 +205,9 @@ def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return a palette and {stored value: label} if the files of all splits contain the grays of its colors.
+    """Return (name of a palette, {stored value: label}) if the files of all splits contain the grays of its colors.
 
-    The palette is one of the config, or of Cityscapes.
+    The palette is one of the config, or of Cityscapes; if none fits, return ('', {}).
     """
     values = {value for value in list_stored_values(facts) if value >= 0}
     if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in get_maps(labels).forms:
@@ -251,15 +251,15 @@ class PaletteReadAsColors(DataRule):
         '113, ...).'
     )
     example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
-    limits = 'Without the files only the values are checked, and gray levels chosen by hand may be the same.'
+    limits = 'Without the files only values are checked, and gray levels chosen by hand may equal those of a palette.'
     advice = (
         "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
-        '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
-        'export them again as palette or index PNGs, or map each gray level to its class with a label_map.'
+        '`np.array(Image.open(path))` without `.convert()`. If the files are gray already, export them again as '
+        'palette or index PNGs, or map each gray level to its class with a label_map.'
     )
     pytorch = (
         'If the files are palette PNGs, read their indices: np.array(Image.open(path)), not cv2.imread or '
-        '.convert("L"). Do not map levels to classes: several colors share one.'
+        '.convert("L"). Do not map levels to classes: several colors may share a level.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -349,7 +349,7 @@ class PaletteReadAsColors(DataRule):
             yield from renumber(facts, moved, Message(_CONVERTED, name=name), void)
 
     def _depends_on_reader(self, labels: LabelFacts) -> bool:
-        """True if the indices are labels, and the reader of the files is unknown."""
+        """True if the indices of palette files are valid labels, and the reader of the files is unknown."""
         is_unknown = not has_config(labels) and not self._is_black(labels)
         return 'palette8' in get_maps(labels).forms and is_unknown and not set(labels.values) - {VOID}
 

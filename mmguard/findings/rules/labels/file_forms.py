@@ -1,4 +1,4 @@
-"""Rules about label files that are not 8-bit label maps: other bit depths, and fractions."""
+"""Rules about label files that have more or fewer than 8 bits, or that contain fractions."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class NotEightBits(DataRule):
     )
     limits = 'Only the loaders of mmseg and OpenCV are known.'
     advice = (
-        'Save class indices 0..{last} with 8 bits, `Image.fromarray(label.astype(np.uint8)).save(path)`. Map "no data" '
-        'of a GIS (below 0) to {void}, and white (65535) of a mask to 1. Replace instance files (class times 1000 or '
-        '256, plus a number) with the semantic files.'
+        'Save class indices 0..{last} with 8 bits (`Image.fromarray(label.astype(np.uint8)).save(path)`), with {void} '
+        'for "no data" of a GIS (below 0), and with 1 for white (65535) in a mask. Replace instance files (class times '
+        '1000 or 256, plus a number) with the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -94,11 +94,11 @@ class Fractions(DataRule):
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
     why = 'If fractions are cast to integers, nearly all become 0: nothing crashes, but only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
-    limits = 'Class numbers divided by 255 and probabilities can have the same values: the edits ask.'
+    limits = 'Class numbers divided by 255 and probabilities can have the same values: each edit asks you.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
         'with nearest-neighbor interpolation. Save files with values k/255 again as `np.round(label * '
-        '255).astype(np.uint8)`; threshold files of probabilities.'
+        '255).astype(np.uint8)`; apply a threshold to files of probabilities.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -125,7 +125,7 @@ class Fractions(DataRule):
                 yield replace(edit, notes=(*edit.notes, note))
         if labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value the probability of the object?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=0.5)
+            yield from convert_files(facts, 'Rewrite the files with 0 and 1, by a threshold.', question, threshold=0.5)
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:

@@ -56,10 +56,9 @@ class UnpairedFiles(DataRule):
     )
     limits = 'Only names are compared: a pair may still show two different scenes.'
     advice = (
-        'Compare an image with its label file, letter by letter: the label has the name of the image without '
-        '`img_suffix`, plus `seg_map_suffix`. Correct both suffixes and `data_prefix`, or complete, remove or leave '
-        'out (`ann_file=...`) single files. nnU-Net: `imagesTr/CASE_0000.nii.gz`, one file per channel, and '
-        '`labelsTr/CASE.nii.gz`.'
+        'A label file must be named like its image, with `seg_map_suffix` in place of `img_suffix`: correct the '
+        'suffixes and `data_prefix`, or add, remove or leave out (`ann_file=...`) single files. nnU-Net needs '
+        '`imagesTr/CASE_0000.nii.gz`, one file per channel, and `labelsTr/CASE.nii.gz`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -99,7 +98,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return {kind of fault: (number of files, first files)}, for volumes with the details of each fault."""
+        """Return {kind of fault: (number of files, first files)}; files of volumes come with the detail of a fault."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -131,9 +130,9 @@ class SizeMismatch(DataRule):
     )
     limits = 'Only sizes are compared; a label of the right size may belong to another image.'
     advice = (
-        'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the ratio of the sizes); '
-        'for swapped sides write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use '
-        'the images that were annotated.'
+        'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the size ratio); for '
+        'swapped sides write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use the '
+        'images that were annotated.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -157,7 +156,7 @@ class SizeMismatch(DataRule):
                 title = self.title_swapped
         yield self.report_in(
             facts,
-            LIKELY if maps.size_mismatches else PROVEN,  # one or two may be mistakes in the list
+            LIKELY if maps.size_mismatches else PROVEN,  # a few may be mistakes in the list of files
             evidence,
             {'number': quantity(number, 'file')},
             title,
@@ -198,10 +197,9 @@ class UnreadableFiles(DataRule):
         'or leave them out of the split. If the fault names a missing package, install the package.'
     )
     advice_volumes = (
-        'Copy or export these files again (check the free space), or leave out their cases, with a smaller numTraining '
-        'in dataset.json. If a label has four dimensions, save the volume that is meant, `seg[..., 0]`. If the axes of '
-        'a header are not orthonormal, save the file again: `image.set_sform(image.get_qform()); nib.save(image, '
-        'path)`.'
+        'Copy or export these files again (check the free space), or leave out their cases and reduce numTraining in '
+        'dataset.json. Save one volume of a four-dimensional label (`seg[..., 0]`); make the axes of a header '
+        'orthonormal with `image.set_sform(image.get_qform()); nib.save(image, path)`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -233,10 +231,10 @@ class UnreadableFiles(DataRule):
 
 class MissingImages(AnnotationRule):
     code = 'MG150'
-    summary = 'Images that the annotations list are missing on disk.'
-    title = 'Images that the annotations list are missing on disk: {number} of {images}.'
+    summary = 'Images listed in the annotations are missing on disk.'
+    title = 'Images listed in the annotations are missing on disk: {number} of {images}.'
     title_outside = (
-        'Images that the annotations list are missing on disk, or outside the data set: {number} of {images}.'
+        'Images listed in the annotations are missing on disk, or outside the data set: {number} of {images}.'
     )
     why = 'The loader fails at the iteration that draws such an image.'
     example = Example(

@@ -1,4 +1,4 @@
-"""Rules about label maps of gray levels: 0/255 masks, one level per class, or made by compression."""
+"""Rules about label maps that contain gray levels: 0 and 255, one level per class, or levels made by compression."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class BinaryMask(DataRule):
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     why = (
-        'If 255 is ignored, nothing crashes, but the foreground is never trained: IoU 0, Acc nan. If not, the run ends '
-        'with a device-side assert.'
+        'If 255 is ignored, nothing crashes, but the foreground is never trained (its IoU is 0, its Acc nan). If not, '
+        'the run ends with a device-side assert.'
     )
     example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
     limits = (
@@ -48,8 +48,8 @@ class BinaryMask(DataRule):
     )
     advice = (
         "If 255 is the object, save the masks with 0 and 1, or write `dict(type='GuardSegLabels', num_classes=2, "
-        'label_map={{255: 1}})` directly after LoadAnnotations, and do not ignore 255. If your loading code divides by '
-        '255 or compares with 0, nothing needs to change.'
+        'label_map={{255: 1}})` after LoadAnnotations, and do not ignore 255. If your loading code divides by 255 or '
+        'compares with 0, nothing needs to change.'
     )
     pytorch = 'If 255 is the object, write target = (target > 0).long(). If 255 is void, write ignore_index=255.'
 
@@ -123,16 +123,15 @@ class GrayLevels(DataRule):
     title = 'The label maps contain many different values ({values}, ...): colors, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value is the brightness of a class, not its number.'
     example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
-    limits = 'Many class ids with gaps look the same, unless they are the ids of a known data set.'
+    limits = 'Many class ids with gaps look like gray levels, unless they are the ids of a known data set.'
     advice = (
-        'Look at one of the files, and find where it was exported or resized. Save class indices as single-channel '
-        'PNG (never JPEG), and resize them only with nearest-neighbor interpolation; decode colors to indices, and '
-        'do not read palette PNGs as colors. Two classes in black and white: '
-        '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
+        'Find the step that exported or resized the files: save class indices as single-channel PNG (never JPEG), '
+        'resize only by nearest neighbor, decode colors to indices, and read palette PNGs as indices. Rewrite '
+        'black-and-white masks with `Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
     pytorch = (
         'Load the masks as class indices: single-channel PNG (not JPEG), resized only by nearest neighbor; map colors '
-        'to classes with a table. Two classes in black and white: target = (target > 127).long().'
+        'to classes with a table. For two classes in black and white, write target = (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -150,7 +149,7 @@ class GrayLevels(DataRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from convert_files(facts, 'Rewrite the files with a threshold.', question, threshold=127)
+            yield from convert_files(facts, 'Rewrite the files with 0 and 1, by a threshold.', question, threshold=127)
 
     def _are_ids(self, labels: LabelFacts) -> bool:
         """Return True if the values except 255 are ids 0..N without gaps, so the head may have too few classes."""
@@ -182,8 +181,8 @@ class ScaledGray(DataRule):
         "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map=...)`. Or save the files with 0..{last}."
     )
     pytorch = (
-        'Map each gray level to its class, with one table for all files: no batch contains every level. `mmguard scan '
-        'FOLDER --num-classes {num_classes}` counts the levels of all files.'
+        'Map each gray level to its class, with one table for all files, because a batch may lack levels. `mmguard '
+        'scan FOLDER --num-classes {num_classes}` counts the levels of all files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -257,9 +256,9 @@ class LossyOrInterpolated(DataRule):
         'mask_interpolation of Albu. Only masks of two classes can be restored, with a threshold.'
     )
     pytorch = (
-        'Resize masks only with nearest-neighbor interpolation: torch.nn.functional.interpolate(mask, size, '
-        'mode="nearest"), InterpolationMode.NEAREST in torchvision. Save them as PNG. If masks of two classes are '
-        'drawn with 0 and 255, convert them to 0 and 1 then: (target > 127).long().'
+        'Resize masks only with nearest-neighbor interpolation (torch.nn.functional.interpolate(mask, size, '
+        'mode="nearest"), InterpolationMode.NEAREST in torchvision), and save them as PNG. Convert masks of two '
+        'classes drawn with 0 and 255 to 0 and 1: (target > 127).long().'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -271,7 +270,9 @@ class LossyOrInterpolated(DataRule):
             texts.append(Message('{lossy:,} label files are JPEG', lossy=maps.lossy))
         if maps.at_edges is not None:
             texts.append(
-                Message('{share:.3g} % of the invalid pixels lie between two other values', share=100 * maps.at_edges)
+                Message(
+                    '{share:.3g} % of the invalid pixels have lower and higher neighbors', share=100 * maps.at_edges
+                )
             )
         evidence = join('; ', texts) or Message('values {values}', values=join_items(sorted(counts), 24))
         yield self.report_in(facts, certainty, evidence, {'number': len(counts)})

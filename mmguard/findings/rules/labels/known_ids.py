@@ -43,7 +43,7 @@ class RawCityscapesIds(DataRule):
     title_named = 'Files called *_labelTrainIds.png hold raw Cityscapes ids ({ids}): not every class was converted.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
     example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
-    limits = 'The labels of another data set with 30 to 33 classes may look the same.'
+    limits = 'The labels of another data set with 30 to 33 classes may look like Cityscapes ids.'
     advice = (
         'Write the suffix of the files with the 19 classes, _gtFine_labelTrainIds.png, as `seg_map_suffix` of each '
         'split (mmseg creates these files: `python tools/dataset_converters/cityscapes.py data/cityscapes`). If the '
@@ -54,8 +54,8 @@ class RawCityscapesIds(DataRule):
         'own export skipped only these classes, write label_map={table}.'
     )
     pytorch = (
-        "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Ids "
-        'below 19 mean other classes, too.'
+        "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Even "
+        'ids below 19 mean other classes.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ class RawCityscapesIds(DataRule):
         question = '' if named else 'Are these the Cityscapes ids of *_labelIds.png?'
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == VOID]
         for edit in renumber(facts, CITYSCAPES_TRAIN_IDS, question, void):
-            note = 'If files *_gtFine_labelTrainIds.png exist, use these: they need no map.'
+            note = 'If files *_gtFine_labelTrainIds.png exist, use them without a label_map.'
             yield replace(edit, notes=(*edit.notes, note))
 
 
@@ -164,8 +164,8 @@ class RawCocoIds(DataRule):
     )
     pytorch = (
         'Renumber the ids of objects: label_of = dict(zip(sorted(cat_ids), range(len(cat_ids)))). For maps of '
-        'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
-        'subtracted, stop doing so: COCO-Stuff needs no shift.'
+        'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class, and do not '
+        'subtract 1: COCO-Stuff does not need a shift.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -176,7 +176,7 @@ class RawCocoIds(DataRule):
             ids = sorted(select_ids(counts))
             gaps = [gap + shift for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
             seen: str = Message(
-                '{number} values, {lowest}..{highest}, none of them {gaps}: ids that COCO never uses',
+                '{number} values in {lowest}..{highest}, but not {gaps}, the ids that COCO never uses',
                 number=len(ids),
                 lowest=ids[0],
                 highest=ids[-1],
@@ -223,13 +223,13 @@ class RawCocoIds(DataRule):
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
         for edit in renumber(where, moved, 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''):
-            note = 'If files *_labelTrainIds.png exist, use these: they need no map.'
+            note = 'If files *_labelTrainIds.png exist, use them without a label_map.'
             if where is not facts:
                 edit = replace(edit, options={**edit.options, 'num_classes': classes})
             yield replace(edit, notes=(*edit.notes, note))
 
     def _find_shift(self, labels: LabelFacts) -> Optional[int]:
-        """Return the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between them.
+        """Infer the offset of COCO-Stuff ids in the maps, 0 or 1, from the gaps between the ids.
 
         Return ``None`` if these are not COCO ids, or if both offsets fit. Random ids would hardly avoid all gaps.
         """
@@ -260,7 +260,7 @@ class AdeNotReduced(DataRule):
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
-    limits = 'Without the class list of ADE20K, other data with ids 0..150 look the same: the edit asks.'
+    limits = 'Without the class list of ADE20K, other data with ids 0..150 look like ADE20K: the edit asks you.'
     advice = (
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
         'in LoadAnnotations. Otherwise do not subtract 1: the split is already converted, or 150 is another class.'

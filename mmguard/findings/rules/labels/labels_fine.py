@@ -1,4 +1,4 @@
-"""Rules that report valid labels, and loaders whose labels differ from the files."""
+"""Rules that report that all labels are valid, or that a loader returns labels that differ from the files."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class LabelsFine(AllClear):
     )
     limits = 'Cannot tell whether a valid label is the right one, or whether later transforms change it.'
     advice = (
-        'Look elsewhere: `mmguard trace CONFIG` shows what the pipeline makes of the labels, `mmguard dry-run CONFIG` '
-        'tests the program. In your own code, look for resizes that interpolate, ignored pixels in loss and metric, '
-        'and uint8 labels in `num_classes * label`.'
+        'Look elsewhere: `mmguard trace CONFIG` shows how the pipeline changes the labels, `mmguard dry-run CONFIG` '
+        'tests the program. In your own code, look for interpolating resizes, ignored pixels counted in loss or '
+        'metric, and uint8 overflow in `num_classes * label`.'
     )
     advice_not_judged = 'Pass the number of classes: `mmguard scan TARGET --num-classes N`.'
-    advice_open = 'Check what was not read before you look elsewhere: {unread}.'
+    advice_open = 'Before you look elsewhere, check what was not read: {unread}.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         read = labels.histogram or (labels.annotations is not None and labels.annotations.images)
@@ -92,7 +92,7 @@ def _list_values(labels: LabelFacts) -> Iterator[str]:
 
 
 def _list_unread(facts: Facts, labels: LabelFacts) -> Iterator[str]:
-    """Yield the inputs that were not read, each with the option of `mmguard scan` that reads it."""
+    """Yield the inputs that were not read, each with the way to let `mmguard scan` read it."""
     found = get_annotations(labels)
     if found.images and labels.coco.masks_read is False:
         yield Message('masks (--masks)')
@@ -146,7 +146,7 @@ class LoaderDiffers(DataRule):
     title_stops = "The config's loader fails on files that can be read."
     why = (
         'The training gets the labels of the loader. The scan counts labels as mmseg 1.x and mmdet 3.x load them; '
-        'another loader or version (mmseg before 1.0 maps before it subtracts 1) returns other labels.'
+        'another loader or version may return other labels (mmseg before 1.0 applies label_map before it subtracts 1).'
     )
     example = Example(
         wrong="dict(type='LoadMyMasks')  # returns 255 for class 2",
@@ -154,9 +154,9 @@ class LoaderDiffers(DataRule):
     )
     limits = 'Only a few files are compared; what the loader returns for other files is not known.'
     advice = (
-        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader fails, correct the '
-        'transform that loads the annotations, or its arguments. If it returns other labels, correct its label_map or '
-        'reduce_zero_label, or place a guard after it: `mmguard apply CONFIG -o OUT`.'
+        '`mmguard trace CONFIG` shows the labels after each step: if the loading transform fails, correct it or its '
+        'arguments. If it returns other labels, correct its label_map or reduce_zero_label, or add a guard after it: '
+        '`mmguard apply CONFIG -o OUT`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -43,10 +43,10 @@ class CountsFromOne(OutsideRule):
     follows = ('MG102', 'MG107', 'MG116')
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
-    title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
+    title = 'The labels count from 1 ({least}..{most}, without 0), but num_classes={num_classes} means 0..{last}.'
     why = 'Every class is trained as its neighbor, the first class is never trained, and the last one is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
-    limits = 'Labels whose class 0 (often the background) was never drawn look the same: the edits ask.'
+    limits = 'If class 0 (often the background) was never drawn, labels also begin with 1: each edit asks you.'
     advice = (
         'If 1 is the first class, write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), '
         'or renumber category ids to 0..{last}. If 0 is a class or the background that was never drawn, count it: '
@@ -94,7 +94,7 @@ class CountsFromOne(OutsideRule):
         title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, question, classes=tuple(others), renumber=0)
         enough = max(found.categories) + 1 - labels.coco.spare
-        title = 'Give the model one more output than the highest id.'
+        title = 'Give the model an output for each id from 0 to the highest.'
         yield state_num_classes(Edit(title, 'Should the ids remain unchanged?'), enough)
 
 
@@ -111,7 +111,7 @@ class GapsInIds(OutsideRule):
     title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
     why = 'A loss indexes by label: ids above num_classes - 1 are out of range, however few ids there are.'
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
-    limits = 'An id after the gap may also mean void (unlabeled) or be an annotation mistake; the edit asks.'
+    limits = 'An id after the gap may also mean void (unlabeled) or be an annotation mistake; the edit asks you.'
     advice = (
         'If all ids are classes, renumber them in the order of the class list, with one table for all splits: '
         '`label_map={pairs}` in GuardSegLabels, or new category ids in annotation files. Do not raise num_classes to '
@@ -160,13 +160,13 @@ class HugeIds(DataRule):
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Renumber the ids to 0..{last}, `label = sorted(cat_ids).index(cat_id)`, or use a data set class that does '
-        'so (CocoDataset of mmdet). Label maps of instance or panoptic ids are the wrong files: use '
-        '*_gtFine_labelTrainIds.png of Cityscapes, segments_info of COCO panoptic.'
+        'Renumber the ids to 0..{last}, `label = sorted(cat_ids).index(cat_id)`, or use a reader that does so '
+        '(CocoDataset of mmdet). Label maps of instance or panoptic ids are the wrong files: in Cityscapes use '
+        '*_gtFine_labelTrainIds.png, in COCO panoptic the classes in segments_info.'
     )
     pytorch = (
         'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '
-        'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table to classes.'
+        'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table from id to class.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ class OrderDiffers(AnnotationRule):
     title_joined = 'Files that are trained together list different categories: one label means several classes.'
     why = (
         "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
-        'are right, but carry the names of other classes. detectron2 and YOLOX number by id.'
+        'are right, but carry the names of other classes. detectron2 and YOLOX number categories by id.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('dog', 'cat')) for categories cat, dog",
@@ -204,7 +204,7 @@ class OrderDiffers(AnnotationRule):
     )
     limits = 'Only names and order are compared; the order that a checkpoint was trained with is not known.'
     advice = (
-        'List the same categories, in the order of the training, in all annotation files and in '
+        'List the same categories, in the order that the training uses, in all annotation files and in '
         '`metainfo=dict(classes=(...))`. If you train without mmdet, name the framework: `--framework NAME`.'
     )
 
@@ -245,7 +245,7 @@ class OrderDiffers(AnnotationRule):
         yield from rewrite(self, facts, 'List the categories in the order of the config.', classes=tuple(names))
 
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
-        """Return (config path, class list, class list in the file's order), or ``None`` if the order is the same."""
+        """Return (config path, class list, class list in the file's order), or ``None`` if no order differs."""
         found = get_annotations(labels)
         if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
             return None
@@ -298,7 +298,7 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
 class FilesDiffer(AnnotationRule):
     code = 'MG158'
     summary = 'Two annotation files of one scan number the same names differently.'
-    title = 'The same names have different labels in {other}: {which}.'
+    title = 'The same names have different ids or labels in {other}: {which}.'
     why = 'A loader numbers each file separately, so a label means different classes in training and validation.'
     example = Example(wrong='train.json: 1 cat, 2 dog; val.json: 1 dog, 2 cat', right='both: 1 cat, 2 dog')
     limits = 'A loader that looks up names, for example in a class list of its own, is not affected.'

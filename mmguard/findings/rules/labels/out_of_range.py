@@ -58,7 +58,7 @@ MOST_IDS = 1000
 
 
 class OutsideRule(DataRule):
-    """Base class of rules about one pattern of labels outside the classes."""
+    """Base class of rules that each detect one pattern of labels outside the class range."""
 
     kinds = ('pixels', 'instances')
 
@@ -73,7 +73,7 @@ class OutsideRule(DataRule):
 
 
 def read_pattern(labels: LabelFacts) -> Dict[str, str]:
-    """Return {code: certainty} of the rules that explain the labels outside the classes; MG107 explains any."""
+    """Return {code: certainty} of the rules that explain the labels outside the classes; MG107 explains all."""
     values, classes, listed = set(labels.values), labels.num_classes, len(labels.class_names)
     found: Dict[str, str] = {}
     if counts_from_one(labels):
@@ -116,7 +116,7 @@ def are_far(ids: Sequence[int]) -> bool:
 
 
 def counts_from_one(labels: LabelFacts) -> bool:
-    """Return True if labels are 1..N where 0..N-1 are expected."""
+    """Return True if labels seem to count from 1: 0 is missing, and the highest is 1 or 2 above the last class."""
     ids, last = select_ids(count_trained(labels)) if labels.histogram else set(), labels.last
     if 0 in ids or 1 not in ids or any(value < 0 for value in labels.values):
         return False
@@ -136,9 +136,9 @@ def _has_gaps(labels: LabelFacts) -> bool:
 
 
 def _is_rarer_than_classes(labels: LabelFacts) -> bool:
-    """Return True if the label ``num_classes`` is in fewer files than any class, and only in a few.
+    """Return True if the label ``num_classes`` occurs in fewer files than any class, and only in few.
 
-    A class missing in the list is drawn as often as the others; a listed value is not an annotation mistake.
+    A class that the list lacks would be drawn as often as the others; a value that the list names is not a mistake.
     """
     beyond, count, of_pixels = labels.num_classes, sum(labels.values.values()), labels.kind == 'pixels'
     if set(labels.values) != {beyond} or beyond < 1 + of_pixels or len(labels.class_names) > beyond:
@@ -158,7 +158,7 @@ MUCH_INVALID = 0.25
 
 class OutOfRange(OutsideRule):
     code = 'MG107'
-    summary = 'Labels outside the class range.'
+    summary = 'Labels are outside the class range.'
     title = 'Labels outside 0..{last}: {values}.'
     why = (
         'Losses index by label: an invalid label ends the run with a device-side assert, or, in focal losses without a '
@@ -168,15 +168,15 @@ class OutOfRange(OutsideRule):
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
         right='33 corrected in the files, or mapped: label_map={33: 255}',
     )
-    limits = 'Cannot tell an annotation mistake from a class that the config does not count: the edits ask.'
+    limits = 'Cannot tell an annotation mistake from a class that the config does not count: each edit asks you.'
     advice = (
         'Open one of these files: correct the annotation mistake, or add the missing class to metainfo.classes and to '
         'num_classes of every head. If the files have another numbering, write one label_map from value to class.'
     )
     pytorch = (
-        'Valid labels are 0..{last}: find out whether other labels are annotation mistakes, an uncounted class, or '
-        'another numbering. A class needs an output of the model (in YOLO a name in data.yaml); another numbering '
-        'needs a table from id to class.'
+        'Valid labels are 0..{last}: check whether the others are annotation mistakes, an uncounted class, or ids of '
+        'another numbering. A class needs a model output (in YOLO a name in data.yaml); other ids need a table from id '
+        'to class.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -205,10 +205,10 @@ class OutOfRange(OutsideRule):
             # With as many names as the head has classes, no further classes are wanted.
             yield from (*others, counted) if named else (counted, *others)
             if labels.num_classes == 2 and VOID not in list_stored_values(facts):
-                question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from convert_files(facts, 'Rewrite the files, every value above 0 as 1.', question, threshold=0)
+                question = 'Do all values above 0 mean the same class (they only number objects or annotators)?'
+                yield from convert_files(facts, 'Replace every value above 0 in the files by 1.', question, threshold=0)
         if compute_share(sum(labels.values.values()), sum(count_trained(labels).values())) <= MUCH_INVALID:
-            question = Message('Is {seen} void (unlabeled) in your data, or a mistake?', seen=join_items(seen))
+            question = Message('Is {seen} void (unlabeled) or a mistake, and not a class?', seen=join_items(seen))
             yield from renumber(facts, dict.fromkeys(seen, labels.void), question)
 
     def _continues(self, labels: LabelFacts) -> bool:
@@ -223,19 +223,19 @@ class NegativeLabels(OutsideRule):
     follows = ('MG107',)
     summary = 'Labels below 0.'
     title = 'Labels below 0: {values}.'
-    why = 'A negative label is out of range in a softmax loss, and counts from the end where it indexes a table.'
+    why = 'A negative label is out of range in a softmax loss; as an index of a table, it counts from the end.'
     example = Example(
         wrong='label - 1 in a transform of your own, reduce_zero_label=True in the data set',
         right='reduce_zero_label=True, without the transform',
     )
-    limits = 'Cannot tell an ignored value from a label that was shifted twice.'
+    limits = 'Cannot tell an ignored value from a label from which 1 was subtracted twice.'
     advice = (
         'Find the cause: an ignored value of another framework, a label_map to a negative label, or 1 subtracted from '
         'labels that count from 0. If -1 marks ignored pixels, map it: `label_map={{-1: {void}}}`.'
     )
     pytorch = (
-        'If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels should be ignored, pass '
-        'one ignore_index to loss, metric and transforms, and map {values} to it.'
+        'If 1 is subtracted from ids that count from 0, do not subtract it. If pixels with negative labels should be '
+        'ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it.'
     )
     advice_boxes = (
         'A converter writes -1 for a name that it does not find (another spelling, a blank), or subtracts 1 from ids '
@@ -267,7 +267,7 @@ class OneTooMany(OutsideRule):
         wrong='num_classes=11, labels 0..11',
         right='num_classes=12; or, if 11 is void, label_map={11: 255}',
     )
-    limits = 'Cannot tell a class from void (unlabeled): the edits ask.'
+    limits = 'Cannot tell a class from void (unlabeled): each edit asks you which it is.'
     advice = (
         'Look at label {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` in '
         'every head, void (unlabeled) needs `label_map={{{num_classes}: {void}}}`. If the classes are '
@@ -325,7 +325,7 @@ class StrayValue(OutsideRule):
         wrong='num_classes=2, value 77 in 9 pixels of one file',
         right='the 9 pixels corrected; num_classes=2',
     )
-    limits = 'A class that occurs in very few files looks the same.'
+    limits = 'A class that occurs in very few files looks like a mistake.'
     advice = (
         'Correct the files (the scan lists all of them); num_classes is correct. Until then, exclude these labels with '
         'GuardSegLabels or GuardInstanceLabels.'

@@ -1,4 +1,4 @@
-"""Rules about records of annotation files, and masks, that are duplicate, incomplete or undecodable."""
+"""Rules about records that are duplicate or incomplete, and about masks that are missing, wrong or undecodable."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class DuplicateIds(AnnotationRule):
     limits = 'If two images share an id, the file does not show to which image an annotation belongs.'
     advice = (
         'Give every image, annotation and category of the original files a unique id (adapt image_id and category_id), '
-        'then merge the files again. If two categories share a name, give all annotations the id of one and remove the '
-        'other category, or rename it.'
+        'then merge the files again. If two categories share a name, rename one, or move its annotations to the other '
+        'and remove it.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -62,8 +62,8 @@ class RecordsWithoutKey(AnnotationRule):
     )
     limits = 'Programs other than mmdet may need fewer keys, or more.'
     advice = (
-        'An image needs id, file_name, width and height, an annotation id, image_id, category_id and bbox: export the '
-        'file again if these are missing. Compute the other keys: `ann.setdefault("iscrowd", 0); '
+        'An image needs id, file_name, width and height; an annotation needs id, image_id, category_id and bbox: if '
+        'one is missing, export the file again. Compute the other keys: `ann.setdefault("iscrowd", 0); '
         'ann.setdefault("area", ann["bbox"][2] * ann["bbox"][3])`.'
     )
 
@@ -99,7 +99,7 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 
 
 class FaultRule(AnnotationRule):
-    """Base class of rules about faults in records and masks; each rule selects faults by the beginning of the text."""
+    """Base class of rules about faults in records and masks; each rule selects faults by how their text begins."""
 
     #: Prefixes of the faults that the rule reports; if empty, all faults in records that no other rule reports.
     faults: ClassVar[Tuple[str, ...]] = ()
@@ -137,8 +137,8 @@ def is_about_records(reason: str) -> bool:
 
 class WrongRecords(FaultRule):
     code = 'MG176'
-    summary = 'Records of the annotation file have wrong types or lack entries.'
-    title = 'Records of the annotation file have wrong types or lack entries: {reasons}.'
+    summary = 'Records of the annotation file have values of wrong types or lack entries.'
+    title = 'Records of the annotation file have values of wrong types or lack entries: {reasons}.'
     why = 'A reader stops at such a record, or leaves it out silently.'
     example = Example(
         wrong='"bbox": ["10", "20", "4", "5"], "category_id": "1"',
@@ -154,7 +154,7 @@ class WrongRecords(FaultRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         names_from = get_annotations(labels).names_from
         if names_from == 'categories':
-            title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
+            title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out records that stay wrong.'
             yield from rewrite(self, facts, title)
         elif not names_from:
             question = 'Are the images fully labeled without the unreadable records?'
@@ -169,7 +169,7 @@ class ClassFolders(FaultRule):
     title = 'The class folders do not match the class list: {reasons}.'
     why = 'Folders are numbered in alphabetical order: a missing or extra folder shifts all later labels.'
     example = Example(wrong='train/.ipynb_checkpoints, train/cat, train/dog', right='train/cat, train/dog')
-    advice = 'Keep the same class folders in each split, without hidden ones.'
+    advice = 'Keep the same class folders in each split, and remove hidden folders.'
 
 
 class CategoriesWithoutLabel(FaultRule):
@@ -282,8 +282,8 @@ class MissingMasks(FaultRule):
     example = Example(wrong='"segmentation": []', right='with_mask=False, no mask_head')
     advice = 'Draw these masks, or remove these annotations. Do not make masks from the boxes.'
     advice_all = (
-        'No object has a mask: train on boxes, with_mask=False and no mask_head (Faster R-CNN instead of Mask R-CNN). '
-        'Do not make masks from the boxes.'
+        'No object has a mask: train a box detector (set with_mask=False and remove mask_head, as in Faster R-CNN). Do '
+        'not make masks from the boxes.'
     )
 
     def advise(self, facts: Facts) -> str:
@@ -326,6 +326,6 @@ class PanopticSegments(FaultRule):
     why = 'mmdet stops at a segment without pixels, which has no box, and at a PNG that is not named like its image.'
     example = Example(wrong='id 7 in the PNG, not in segments_info', right='{"id": 7, ...} in segments_info')
     advice = (
-        'Export PNG and JSON again together. Each PNG needs three channels, id = R + 256 G + 65536 B, and the size and '
-        'the name of its image.'
+        'Export PNG and JSON again together. Each PNG must have the size and the name of its image, and three channels '
+        'that encode the id: R + 256 G + 65536 B.'
     )

@@ -1,4 +1,4 @@
-"""Rules about classes, model outputs and images that have no label to train on."""
+"""Rules about classes, model outputs and images without a label to train on."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class OnlyOneClass(DataRule):
     summary = 'Only one class occurs in the files, or some listed classes never occur.'
     title = 'Only 1 of {num_classes} classes occurs in the files: {only}.'
     title_never = '{missing} of {num_classes} listed classes never occur in the files: {never}.'
-    why = 'The loss falls to 0 and nothing is learned. Usually the loader, or a label_map, turned many values into one.'
+    why = 'With one class the loss falls to 0: nothing is learned. Usually the loader or a label_map merged the values.'
     example = Example(
         wrong='ToTensor() on a mask: k / 255 becomes 0',
         right='torch.as_tensor(np.array(mask), dtype=torch.int64)',
     )
     limits = 'A data set that lacks some of the listed classes on purpose is reported, too.'
     advice = (
-        'Find the step that loses classes with `mmguard trace CONFIG`: ToTensor on a mask, 16 bits read as 8, a '
+        'With `mmguard trace CONFIG` find the step that loses classes: ToTensor on a mask, 16 bits read as 8, a '
         'foreground stored as the ignored value, or files that were not copied. A class without any label cannot be '
         'learned.'
     )
@@ -155,7 +155,7 @@ class OutputsNeverTrained(DataRule):
 CROWD_REASON, IGNORED_REASON = 'iscrowd=1 (VOC: difficult)', 'ignore is set'
 NO_IMAGE, NO_AREA = 'its image is not listed', 'area is 0'
 SMALL_IMAGE_REASON = 'its image is smaller than min_size'
-#: Reasons to leave out annotations that this rule reports; another rule reports names missing in the class list.
+#: Reasons, reported by this rule, why annotations are left out; another rule reports names that the class list lacks.
 REASONS = {NO_IMAGE, NO_AREA, IGNORED_REASON, 'thinner than one pixel', 'no part inside the image'}
 
 
@@ -170,12 +170,11 @@ class NoUsableInstance(AnnotationRule):
         'iteration.'
     )
     example = Example(wrong='"iscrowd": 1 in every annotation', right='"iscrowd": 0')
-    limits = 'Only the filters of mmdet are known; your own data set class may leave out more.'
+    limits = 'Only the filters of mmdet are known; your own data set class may leave out more annotations.'
     advice = (
-        'An annotation is trained on if "iscrowd" (VOC: difficult) and "ignore" are 0 or missing, "area" is above 0, '
-        'image_id is the id of a listed image (1 is not "1"), and the box is in pixels, inside the image and at least '
-        'one pixel wide. If the file has no annotations, it may belong to a test set: name the training file, '
-        '`ann_file=...`.'
+        'For single objects set "iscrowd" (VOC: difficult) and "ignore" to 0, compute "area", and correct image_id (1, '
+        'not "1") and boxes (in pixels, inside the image, at least one wide). A file without annotations may be a test '
+        'set: correct `ann_file`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -197,7 +196,7 @@ class NoUsableInstance(AnnotationRule):
         if NO_IMAGE in reasons:
             yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.')
         if NO_AREA in reasons:
-            yield from rewrite(self, facts, 'Write the areas of the boxes.')
+            yield from rewrite(self, facts, 'Where "area" is not above 0, write the area of the box.')
         if {CROWD_REASON, IGNORED_REASON} & set(reasons):
             question = 'Is each of these annotations one object, not a crowd?'
             yield from rewrite(self, facts, 'Train crowds as single objects.', question, no_crowds=True)
@@ -236,11 +235,14 @@ class ImagesWithoutTarget(AnnotationRule):
     code = 'MG146'
     aliases = ('MG221',)
     severity = 'warning'
-    summary = 'Images have no target: a rank that draws only such images has fewer losses than the others.'
-    title_harmless = 'Images without a target are trained as background: all heads return the same losses for them.'
+    summary = 'Some images have no target: a rank that draws only such images has fewer losses than the others.'
+    title_harmless = (
+        'Images without a target are trained as background: every head returns the same set of losses for them as for '
+        'other images.'
+    )
     title_crowds = (
-        'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped individually; a rank that '
-        'draws only such images has fewer losses than the others.'
+        'filter_empty_gt=True keeps images whose objects are all crowds, or are all dropped later; a rank that draws '
+        'only such images has fewer losses than the others.'
     )
     why = (
         'Under DDP the ranks then reduce different sets of tensors: the run hangs, or crashes with a shape mismatch in '
@@ -291,7 +293,7 @@ class ImagesWithoutTarget(AnnotationRule):
 
 
 def _keeps_losses(labels: LabelFacts) -> bool:
-    """Return True if all heads return the same losses for images without targets."""
+    """Return True if every head returns the same set of losses for images without targets as for other images."""
     heads = set(get_config(labels).heads.values())
     return get_config(labels).framework == 'mmdet' and bool(heads) and heads <= SURVIVING_HEADS
 
