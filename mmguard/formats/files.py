@@ -226,7 +226,7 @@ _LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks',
 
 
 def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
-    """Return pairs (label folder, image folder) in the root of a data set; empty if no usual names are found.
+    """Return pairs (label folder, image folder) in the root of a data set, or [] if no usual names are found.
 
     Either one pair holds all splits, or each split has a pair: in its own folder, or named like trainannot and train.
     """

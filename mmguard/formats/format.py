@@ -185,7 +185,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) ->
 
 
 class Task(Protocol):
-    """Settings of a scan and the code that reads items with these settings, sent to a process with the items."""
+    """Settings of a scan, and the code that reads items with these settings. A process receives both with its items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Read the items and return their common result."""

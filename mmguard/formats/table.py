@@ -1,4 +1,4 @@
-"""Instances of a data set as columns, independent of the file format, and the facts computed from them."""
+"""Table of the instances of a data set, independent of the file format, and the facts computed from the table."""
 
 from __future__ import annotations
 

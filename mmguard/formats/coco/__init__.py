@@ -156,7 +156,7 @@ def find_coco_files(root: str) -> List[FoundFile]:
 
 
 def list_other_splits(path: str) -> List[str]:
-    """Return the other COCO files in the folder of a file, or in the split folders next to its folder."""
+    """Return up to four other COCO files in the folder of a file, or in the split folders next to its folder."""
     folder = os.path.dirname(os.path.abspath(path))
     root = os.path.dirname(folder) if os.path.basename(folder) in SPLITS else folder
     return [one.path for one in find_coco_files(root)[:_BESIDE] if os.path.realpath(one.path) != os.path.realpath(path)]

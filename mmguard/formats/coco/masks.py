@@ -253,7 +253,7 @@ def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the running sums of ``numbers``, restarted at the first number of each owner."""
+    """Return the running sums of ``numbers``, which restart at 0 wherever ``owner`` changes."""
     if not len(numbers):
         return numbers
     sums, first = np.cumsum(numbers), np.flatnonzero(_find_firsts(owner))

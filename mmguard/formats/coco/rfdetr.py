@@ -44,7 +44,7 @@ def number_by_rfdetr(
     The release, and the categories that other releases number differently, are added to ``details``.
 
     Args:
-        labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one.
+        labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one, else ``None``.
         outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
 
     Returns:

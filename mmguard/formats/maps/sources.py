@@ -1,4 +1,4 @@
-"""Data sets of label maps, among them a folder of label maps with a folder of their images."""
+"""Data sets of label maps, such as a folder of label maps with a folder of their images."""
 
 from __future__ import annotations
 

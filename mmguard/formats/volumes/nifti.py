@@ -297,7 +297,7 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
 
 
 def explain_unread(reader: str, ending: str) -> str:
-    """Return the reason why files with this ending cannot be read (format, missing package), or '' if they can."""
+    """Return why files with this ending cannot be read (unsupported format, missing package), or '' if they can."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: convert them to .nii.gz, for example with '

@@ -300,7 +300,7 @@ def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List
 
 
 def _count_ids(coco: CocoFile, images: Dict[int, int]) -> Pairs:
-    """Count the annotations by index of the label file and category id, without crowds, which are not converted."""
+    """Count the annotations per index of a label file and category id. Exclude crowds, which are not converted."""
     rows = coco.annotations
     wanted = np.isin(rows.image_id, list(images)) & ~rows.crowd
     return Counter((images[image], code) for image, code in zip(rows.image_id[wanted], rows.category_id[wanted]))

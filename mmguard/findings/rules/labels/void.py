@@ -147,13 +147,13 @@ class ShiftedVoid(DataRule):
 
 
 def _is_mask(labels: LabelFacts) -> bool:
-    """Return True if files with one channel contain only 0 and 255, mostly 255, and no label map changes 255."""
+    """Return True if files have one channel and contain only 0 and 255, mostly 255, and no label map changes 255."""
     mapped = VOID in get_config(labels).label_map or bool(select_ids(count_trained(labels)) - {0})
     return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
 
 def _is_wrapped(labels: LabelFacts) -> bool:
-    """Return True if all classes but the last occur, and 255 is as frequent as a background."""
+    """Return True if all classes except the last occur, and 255 is frequent enough to be a background."""
     counts, classes = count_stored(labels), labels.num_classes
     if set(labels.values) - {VOID} or classes < 3 or not has_num_classes(labels) or labels.files < SEVERAL_FILES:
         return False
