@@ -59,12 +59,12 @@ def is_trained_on(labels: LabelFacts) -> bool:
 
 
 def count_trained(labels: LabelFacts) -> Dict[int, int]:
-    """Count the values as seen in training, as {value: count}; only the invalid values if valid ones are unknown."""
+    """Return {value: count} of the labels as trained; only of the invalid labels if valid ones were not counted."""
     return {value: count for value, count in (labels.histogram or labels.values).items() if count > 0}
 
 
 def count_stored(labels: LabelFacts) -> Dict[int, int]:
-    """Count the values as stored in the files, as {value: count}."""
+    """Return {value: count} of the values stored in the files, or of the labels as trained if these are unknown."""
     raw = get_maps(labels).raw
     return {value: count for value, count in raw.items() if count > 0} if raw else count_trained(labels)
 
@@ -85,12 +85,12 @@ def subtracts_one(labels: LabelFacts) -> bool:
 
 
 def compute_share(part: float, total: float) -> float:
-    """Return ``part`` of ``total`` in [0, 1]; 0 if ``total`` is 0."""
+    """Return ``part / total``, clamped to [0, 1]; 0 if ``total`` is 0."""
     return min(max(part / total, 0.0), 1.0) if total > 0 else 0.0
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause that explains this share of the invalid labels, or ``None`` for a share of 0."""
+    """Return the certainty of a cause that explains the share ``part`` of the invalid labels; ``None`` if it is 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
@@ -118,7 +118,7 @@ def join_items(items: Iterable[object], limit: int = 8, unlisted: int = 0) -> st
 
 
 def count_listed(maps: MapFacts, name: str) -> int:
-    """Return the full length of a list in ``maps``, which may be truncated."""
+    """Return the number of entries that the list ``name`` of ``maps`` had before it was truncated."""
     return max(len(getattr(maps, name)), maps.counts.get(name, 0))
 
 
@@ -205,7 +205,7 @@ def _find_numbers(name: str) -> Tuple[int, ...]:
 
 
 def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
-    """Return the class lists of the config, else of the data set, as {path: names}."""
+    """Return the class lists of the config as {path: names}, or if it has none, the class list of the data set."""
     listed = {path: list(names) for path, names in get_config(labels).dataset_classes.items() if names}
     if not listed and labels.class_names:
         listed = {'metainfo.classes': list(labels.class_names)}

@@ -1,1 +1,1 @@
-"""Label formats, one folder each (detection, reading and correction of label files), and the code that they share."""
+"""Label formats, each with code that detects, reads and corrects its label files, and the code that they share."""

@@ -153,7 +153,7 @@ class Faults:
             self.count(what, 1)
 
     def count(self, what: str, more: int) -> None:
-        """Count ``more`` faults of a kind, without naming their places."""
+        """Count ``more`` faults with the text ``what``, without naming their places."""
         if more:
             self._more[what] = self._more.get(what, 0) + more
 

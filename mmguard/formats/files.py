@@ -1,6 +1,6 @@
-"""Files of a data set: contents, folders, the usual layouts, and comparison of listed images with the disk.
+"""Functions that read and find the files of a data set, and that compare the listed images with the disk.
 
-While an edit is tried, contents in memory replace some of the label files.
+While mmguard tries an edit, contents in memory replace some of the label files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Files:
 
     @contextmanager
     def replaced(self, contents: Mapping[str, bytes]) -> Iterator[None]:
-        """Read ``contents`` (path -> bytes) instead of these files on disk. Listings of folders do not change."""
+        """Read ``contents`` (path -> bytes) in place of the files at these paths. Listings of folders do not change."""
         before, self._held = self._held, {os.path.abspath(path): data for path, data in contents.items()}
         try:
             yield
@@ -102,7 +102,7 @@ def check_local(path: str) -> None:
 
 
 def check_local_dataset(dataset: Mapping[str, Any], steps: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Raise :class:`CannotRun` if a data set of a config, or a step that loads its labels, does not read a disk."""
+    """Raise :class:`CannotRun` if a data set of a config, or a step that loads labels, does not read from a disk."""
     prefix = dataset.get('data_prefix')
     for path in (*dataset.values(), *(prefix.values() if isinstance(prefix, Mapping) else ())):
         if isinstance(path, str):
@@ -226,7 +226,7 @@ _LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks',
 
 
 def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
-    """Return pairs (label folder, image folder) in the root of a data set; empty if no usual names are found.
+    """Return pairs (label folder, image folder) in the root of a data set, or [] if no usual names are found.
 
     Either one pair holds all splits, or each split has a pair: in its own folder, or named like trainannot and train.
     """
@@ -311,7 +311,7 @@ def _read_sizes(path: str) -> Optional[List[Size]]:
 
 
 def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary: str = '') -> Tuple[int, List[str]]:
-    """Find the files of a list that are missing in their folders.
+    """Find the listed files that are missing on disk.
 
     Args:
         boundary (str): Folder that names must not leave, by default ``root``; names outside count as missing.
@@ -354,7 +354,7 @@ def _list_files(folder: str, faults: Faults) -> Set[str]:
 
 
 def read_shown_size(image: Any) -> Tuple[int, int]:
-    """Return height and width of an open pillow image, after the rotation that its EXIF tag asks for."""
+    """Return height and width of an open pillow image after the rotation that its EXIF tag requests."""
     width, height = image.size
     turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
     return (width, height) if turned else (height, width)

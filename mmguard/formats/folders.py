@@ -74,7 +74,7 @@ _BOX_ROW = re.compile(rb'\s*\S+([ ,]+-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def find_class_splits(target: str) -> Dict[str, str]:
-    """Return the folders that hold class folders as {split: folder}, training first; empty if not found.
+    """Return {split: folder} of the folders that contain class folders, training first, or {} if none is found.
 
     Without splits, the result is {'': target}.
     """
@@ -94,7 +94,7 @@ def _list_folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Return True if two subfolders of ``names`` hold images, mostly photographs, and the folder itself no image."""
+    """Return True if at least two of the subfolders ``names`` hold images, mostly photographs, and ``folder`` none."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
     some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
@@ -121,7 +121,7 @@ def find_box_file(folder: str) -> str:
 def find_mask_ending(folder: str) -> str:
     """Return the common name ending of images that are named after another image next to them, as masks are.
 
-    The ending is empty if fewer than a third of the images have it, or if those are photographs (`cat_flipped.png`).
+    Return '' if fewer than a third of the images have the ending, or if these are photographs (`cat_flipped.png`).
 
     Example:
         `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
@@ -160,7 +160,7 @@ def scan_class_folder(
 ) -> LabelFacts:
     """Count the images of each class without opening an image.
 
-    Class folders that differ from those of the training split ``of_train`` are a fault.
+    Class folders that differ from ``class_names``, or without it, from those of the folder ``of_train``, are a fault.
 
     Returns:
         LabelFacts: ``kind='instances'``: an image counts as an instance.
@@ -218,7 +218,7 @@ def scan_class_folder(
 
 
 def _list_images_below(root: str, faults: Faults) -> List[str]:
-    """Return the images in a folder and its subfolders, relative to the folder."""
+    """Return the paths of the images in a folder and its subfolders, relative to the folder."""
 
     def add_fault(folder: str, error: OSError) -> None:
         faults.add(f'the folder cannot be read: {error.strerror or error}', folder)

@@ -48,7 +48,7 @@ class CannotCorrect(CannotRun):
 
 
 class NotTried(CannotRun):
-    """Reason why an edit is not tried, e.g. a file that cannot be corrected."""
+    """Reason why mmguard does not try an edit, e.g. a file that cannot be corrected."""
 
 
 class Corrected(NamedTuple):
@@ -173,7 +173,7 @@ _SHARE = 64
 def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) -> Iterator[List[Element]]:
     """Yield lists of at first ``size``, later up to ``limit`` elements; the last list may be shorter.
 
-    Sending a task and its result costs half a millisecond, as much as reading a tiny file.
+    Few large lists save time: sending a task and its result costs half a millisecond, as much as reading a tiny file.
     """
     source, done = iter(elements), 0
     while True:
@@ -185,7 +185,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) ->
 
 
 class Task(Protocol):
-    """Settings of a scan and the code that reads items with these settings, sent to a process with the items."""
+    """Settings of a scan, and the code that reads items with these settings. A process receives both with its items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Read the items and return their common result."""
@@ -333,12 +333,12 @@ class Format:
         """Return the data sets of a target without reading them. By default, the target is one data set.
 
         Raises:
-            CannotScan: The target has none.
+            CannotScan: The target has no data set.
         """
         return Sets([LabelSet(target, lambda: self.read(target, options))])
 
     def correct(self, data: bytes, options: FixOptions) -> Corrected:
-        """Return the corrected content of a file, which is unchanged if it needs no correction.
+        """Return the corrected content of a file, or its original content if no correction is needed.
 
         Raises:
             NotCorrected: The file cannot be corrected.

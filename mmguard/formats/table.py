@@ -1,4 +1,4 @@
-"""Instances of a data set as columns, independent of the file format, and the facts computed from them."""
+"""Table of the instances of a data set, independent of the file format, and the facts computed from the table."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def choose_boxed_images(table: Table, faults: Mapping[str, np.ndarray]) -> List[
     """Return the images with the most faulty boxes, the worst first.
 
     Args:
-        faults (dict[str, np.ndarray]): Fault -> bool (N,), the boxes that have it; the first fault of a box counts.
+        faults (dict[str, np.ndarray]): Fault -> bool (N,), True for boxes with it; the first fault of a box counts.
     """
     names, code = ['', *faults], np.zeros(len(table.image), np.int64)
     for place, flags in enumerate(faults.values(), 1):
@@ -266,7 +266,7 @@ def _count_images(table: Table, usable: np.ndarray, faulty: np.ndarray, annotati
 def _describe_boxes(
     table: Table, codes: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> Dict[str, np.ndarray]:
-    """Count the faults of boxes in ``boxes``. Return {fault: mask}, bool (N,), True for boxes with the fault."""
+    """Store in ``boxes`` how many boxes have each fault. Return {fault: bool (N,)}, True for boxes with the fault."""
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
     over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
@@ -307,7 +307,7 @@ def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> np.ndarray:
-    """Count in ``boxes`` the boxes that fit another format. Return bool (N,), True for boxes that may be fractions."""
+    """Store in ``boxes`` how many boxes fit another format. Return bool (N,), True for boxes that may be fractions."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:

@@ -39,7 +39,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     first = next(file for file in files if _get_ending(file) == ending)
     if ending in _VOLUMES:
         return (
-            f'It contains volumes ({ending}). For nnU-Net, pass the raw data set, the folder with dataset.json; for '
+            f'It contains volumes ({ending}). For nnU-Net, pass the raw data set (the folder with dataset.json); for '
             'MMSegmentation, save the slices as label maps (.png)'
         )
     if looks_like_yolo(files):
@@ -53,7 +53,7 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     if ending == '.json':
         return f'It contains JSON. If it is COCO or LVIS, pass the file itself, e.g. {first}'
     if ending == '.xml':
-        return 'It contains XML, but no VOC boxes, neither in the folder itself nor in its Annotations/'
+        return 'It contains XML, but no VOC boxes in the folder itself or in its Annotations/'
     kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
     return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_MAPS_ADVICE}'
 
@@ -64,12 +64,12 @@ def describe_json(file: str, ended_early: bool = False) -> str:
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
         if 'score' in keys:
-            return "It looks like predictions in COCO's format, a list with scores: pass the annotation file"
+            return "It looks like predictions in COCO's format (a list with scores): pass the annotation file"
         return 'It is a list; a COCO file is an object with "images", "annotations" and "categories"'
     if not head.startswith('{'):
         return ''
     if {'images', 'annotations', 'categories'} & set(keys):
-        return '' if ended_early else 'It is a COCO file without images, annotations and categories'
+        return '' if ended_early else 'It is a COCO file without any images, annotations or categories'
     return f'It is not a COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
 
 
@@ -109,10 +109,9 @@ _LABELME_ADVICE = (
     '(examples/instance_segmentation), and pass coco/annotations.json; labelme2voc.py next to it writes label maps'
 )
 _MATLAB_ADVICE = (
-    'write label maps (.png) with tools/dataset_converters of mmseg and pass their folder: SBD with voc_aug.py, '
-    'COCO-Stuff 10k with coco_stuff10k.py, Pascal-Context with pascal_context.py, which writes '
-    'SegmentationClassContext from trainval_merged.json (with the package `detail`) instead of the .mat files of 459 '
-    'labels'
+    'write label maps (.png) with tools/dataset_converters of mmseg and pass their folder: run voc_aug.py for SBD, '
+    'coco_stuff10k.py for COCO-Stuff 10k, and pascal_context.py for Pascal-Context. The latter does not read the .mat '
+    'files of 459 labels: it writes SegmentationClassContext from trainval_merged.json, and needs the package `detail`'
 )
 _CITYSCAPES_ADVICE = (
     'write label maps with `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
@@ -136,13 +135,13 @@ _MAPS_ADVICE = (
     f'or {CHECK_TARGET_ADVICE}'
 )
 _EXPORT_ADVICE = f'export it there as COCO, or {_COCO_ADVICE}'
-_NO_CONVERTER_NOTE = 'which has no converter; `mmguard apply CONFIG` guards a training on it'
+_NO_CONVERTER_NOTE = 'for which no converter exists; `mmguard apply CONFIG` guards a training on these files'
 #: Pattern of the metadata keys that hold labels.
 _LABELS = r'(objects|labels?)'
 
 
 class _Program(NamedTuple):
-    """Kind of file of an unsupported program."""
+    """Kind of file that an unsupported program writes."""
 
     ending: str  #: Ending of the file names.
     mark: Pattern[bytes]  #: Pattern that occurs in the first bytes of such files.
@@ -153,11 +152,11 @@ class _Program(NamedTuple):
 _ALONE = (
     ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_DATUMARO_ADVICE.format("label_me")}'),
     ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_DATUMARO_ADVICE.format("cvat")}'),
-    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: pass the folder of its horizontal boxes, which is VOC'),
+    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: pass its folder of horizontal boxes, which is VOC'),
     ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER_NOTE}'),
     ('.json', '"dm_format_version"', f'JSON of Datumaro: {_DATUMARO_ADVICE.format("datumaro")}'),
     ('.json', r'"shapes"\s*:\s*\[|"imageData"', f'{_LABELME}: {_LABELME_ADVICE}'),
-    ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES_ADVICE}'),
+    ('.json', '"imgHeight"', f'JSON of Cityscapes with polygons: {_CITYSCAPES_ADVICE}'),
     (
         '.json',
         r'(?s)\A\s*\{(?=.*"boxes"\s*:\s*\[)(?=.*"labels"\s*:\s*\[)',
@@ -197,7 +196,7 @@ _OTHERS = (
     (
         '.txt',
         r'\A([^\W\d]\S*|\d+,)[ \d.,]+\n',
-        'rows that are not in YOLO format (numbers separated by spaces, the class first)',
+        'rows that are not in YOLO format, which requires numbers separated by spaces, with the class first',
     ),
     ('.csv', '(EncodedPixels|rle)', f'a table of run lengths: decode them, then {_MAPS_ADVICE}'),
     (

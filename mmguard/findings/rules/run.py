@@ -1,4 +1,4 @@
-"""Rules about a run and its ranks."""
+"""Rules about distributed training: skipped collectives, missing ranks, unused parameters and missing losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OUT_OF_STEP = re.compile(
 class SkippedCollective(RunRule):
     code = 'MG304'
     follows = ('MG303', 'MG452', 'MG453', 'MG454')
-    summary = 'A rank skipped a collective that other ranks wait in, or called a different collective.'
+    summary = 'A rank skipped a collective in which other ranks wait, or called a different collective.'
     why = 'Every rank must call the same collectives in the same order; otherwise the other ranks wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
     limits = 'Only the error of one rank is read, so the line that skipped the collective is unknown.'
@@ -67,7 +67,7 @@ class UnusedParametersSeen(RunRule):
     code = 'MG305'
     follows = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for their gradients.'
-    title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
+    title_model = 'A part of the model is not used on any rank, and DistributedDataParallel waited for its gradient.'
     why = (
         'The loss does not depend on a branch of the model, in some or all iterations: a backbone stage that no head '
         'reads, a batch without targets, or a loss that is constant where all labels are ignored.'
@@ -75,8 +75,8 @@ class UnusedParametersSeen(RunRule):
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Parameters are named only if torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook recorded their names.'
     advice = (
-        'If this part of the model may be skipped, write find_unused_parameters=True; if only batches without targets '
-        "skip it, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If not, use its output in a loss."
+        'If this part may be skipped, write find_unused_parameters=True; if only batches without targets skip it, '
+        "dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If it must be trained, use it in a loss."
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Error signatures in JSON files, one file per area of errors, and the functions that read them.
 
-JSON needs no other package, so ``mmguard explain`` works in a broken installation. May import the
-same modules as findings, except rules.
+JSON needs no other package, so ``mmguard explain`` works in a broken installation. This package may import
+the same modules as findings, except rules.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BUILT_ON = {
 
 
 def get_lineage(framework: str) -> Tuple[str, ...]:
-    """Return a framework and the frameworks that it is built on; for an empty name, plain PyTorch.
+    """Return a framework and the frameworks that it is built on, or ``('torch',)`` if the name is empty.
 
     Example:
         >>> get_lineage('mmdet'), get_lineage('')
@@ -53,7 +53,7 @@ def get_lineage(framework: str) -> Tuple[str, ...]:
 
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
-    """Return the text for a framework, else for a framework that it is built on, else for plain PyTorch."""
+    """Return the text for a framework, else for one that it is built on, else for plain PyTorch; '' if all lack one."""
     return next((texts[name] for name in (*get_lineage(framework), 'torch') if name in texts), '')
 
 
@@ -69,7 +69,7 @@ class Cause:
         supports (str): Pattern of evidence for the cause; the matching line is quoted.
         refutes (str): Pattern of evidence that rules the cause out.
         refuted_by (tuple[str]): Inputs (``'files'``: all label files, ``'config'``) that rule the cause out if they
-            were read without a finding of ``codes``; empty if no input does (a loader, a transform, a loss).
+            were read without a finding of ``codes``; empty if no input shows the cause (a loader, a transform, a loss).
         frameworks (tuple[str]): Frameworks in which the cause occurs (``torch``: unknown framework); empty: all.
         look (str): Observation that shows whether this is the cause.
         advice (dict[str, str]): Framework -> advice; ``torch``: for all other frameworks.
@@ -100,10 +100,10 @@ class Signature:
         title (str): Description of the error in one line.
         pattern (str): Pattern of words that are the same in all versions, searched in ``Type: message`` across lines.
         meaning (str): Meaning of the error.
-        causes (tuple[Cause]): The most frequent first.
+        causes (tuple[Cause]): Possible causes, the most frequent first.
         command (dict[str, str]): Framework, as in `Cause.advice` -> command that finds the cause; CONFIG, DATA and
             WORK_DIR are placeholders.
-        place (str): Pattern that a line of the traceback must match, too; empty: any traceback.
+        place (str): Pattern that a line of the traceback must match, too; empty if any traceback is accepted.
         bare (bool): True if the error also appears in logs without an exception, as a separate line.
         stage (int): Index in ``STAGES``.
     """
@@ -129,7 +129,7 @@ def read_groups() -> Dict[str, Tuple[Signature, ...]]:
 
 @lru_cache(maxsize=None)
 def read_signatures() -> Tuple[Signature, ...]:
-    """Return all signatures in search order."""
+    """Return all signatures, in the order in which they are searched."""
     return tuple(signature for group in read_groups().values() for signature in group)
 
 
@@ -147,7 +147,7 @@ def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) ->
 
 
 def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
-    """Return a cause from a key of ``shared.json``, or from fields, which override the shared fields of their key."""
+    """Return the cause that an entry defines: a key of ``shared.json``, or fields that override those of their key."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})

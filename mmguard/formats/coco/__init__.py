@@ -1,4 +1,4 @@
-"""COCO, LVIS and panoptic JSON: finding the files of a folder, reading and correcting a file."""
+"""Format of COCO, LVIS and panoptic JSON files, with code that finds, reads and corrects these files."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Coco(Format):
         return facts
 
     def _read_one(self, target: str, options: ScanOptions) -> LabelFacts:
-        """Read a file, and the category names in the files of other splits, which need the same ids."""
+        """Read a file, and the category names of the other splits, whose categories must have the same ids."""
         from mmguard.formats.coco.file import read_coco
 
         facts = self.read(target, options)
@@ -104,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Return the facts of a corrected file without faults of its boxes, which ``keep_boxes`` leaves unchanged."""
+        """Return the facts of a corrected file without the faults of boxes, which ``keep_boxes`` leaves unchanged."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -143,7 +143,7 @@ class FoundFile(NamedTuple):
 
 
 def find_coco_files(root: str) -> List[FoundFile]:
-    """Return the COCO files in a folder, its ``annotations``, its split folders, or its only subfolder.
+    """Return the COCO files in a folder, its ``annotations`` and its split folders, or else in its only subfolder.
 
     A folder that also contains label maps is skipped.
     """
@@ -156,7 +156,7 @@ def find_coco_files(root: str) -> List[FoundFile]:
 
 
 def list_other_splits(path: str) -> List[str]:
-    """Return the other COCO files in the folder of a file, or in the split folders next to its folder."""
+    """Return up to four other COCO files in the folder of a file, or in the split folders next to its folder."""
     folder = os.path.dirname(os.path.abspath(path))
     root = os.path.dirname(folder) if os.path.basename(folder) in SPLITS else folder
     return [one.path for one in find_coco_files(root)[:_BESIDE] if os.path.realpath(one.path) != os.path.realpath(path)]
@@ -186,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder that holds an image of the JSON, else the first that holds any image, else ''."""
+    """Return the first usual folder with an image that the JSON lists, else the first with any image, else ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

@@ -180,8 +180,8 @@ class Stream:
     def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
         """Decode a block of elements. Return (records, typed, True at the end of the array), or ``None`` on an error.
 
-        The end of the last element is guessed, then verified by decoding: with a closing bracket, the block is valid
-        JSON only if it ends with an element or with the array.
+        The end of the last element is guessed. Decoding verifies the guess: with a closing bracket added, the block is
+        valid JSON only if it ends with a whole element.
         """
         if len(self._data) - self._pos < self._block:
             self._fill(self._block)
@@ -226,7 +226,7 @@ class Stream:
         return mark == b']'
 
     def _decode_value(self, where: str) -> Any:
-        """Decode the next value with ``json``. A fault names the place ``where``."""
+        """Decode the next value with ``json``. If that fails, raise a :class:`JsonFault` that names ``where``."""
         self._peek()
         size = _WINDOW
         while True:

@@ -1,4 +1,4 @@
-"""Checks of the masks of COCO annotations by structure and size. Only thin polygons are drawn."""
+"""Checks of the structure and size of COCO masks. Only thin polygons are drawn, to see if they cover a pixel."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ except ImportError:
 else:
 
     class RleSize(Struct, gc=False):  # type: ignore[no-redef]
-        """Height and width of run lengths, which are not decoded."""
+        """Height and width of a run-length encoded mask (RLE), without its run lengths."""
 
         size: Tuple[int, int]
 
     class Rle(RleSize, gc=False):  # type: ignore[no-redef, call-arg]
-        """Run lengths in column order, background first."""
+        """Run-length encoded mask (RLE): run lengths in column order, background first."""
 
         counts: Union[List[int], str]
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return fault, extent and RLE size of N masks, (N,) of type :data:`MASK`.
+    """Return an array with the fault, extent and RLE size of N masks, (N,) of type :data:`MASK`.
 
     Args:
         masks (Sequence): N masks, each a list of polygons, an :class:`Rle`, ``None`` or the code of a fault.
@@ -85,7 +85,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def size_column(masks: Sequence[Any]) -> np.ndarray:
-    """Return a column of N masks with only the sizes of RLEs, (N,) of type :data:`MASK`."""
+    """Return an array like :func:`mask_column`, (N,), in which only the sizes of RLEs are set."""
     column = np.zeros(len(masks), MASK)
     column['span'] = column['size'] = np.nan
     for place, mask in enumerate(masks):
@@ -95,7 +95,7 @@ def size_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def check_mask(value: Any) -> Any:
-    """Convert an untyped ``segmentation`` for :func:`mask_column`: polygons, Rle, ``None`` or the code of a fault."""
+    """Convert an untyped ``segmentation`` to an input of :func:`mask_column`: polygons, Rle, ``None`` or fault code."""
     if not value:  # mmdet does not check further
         return None
     if isinstance(value, list):
@@ -217,7 +217,7 @@ def _clip_size(mask: Any) -> List[int]:
 
 
 def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-    """Count the pixels of K masks (-1 if damaged) and of their objects, int64 (K,) each, from compressed RLE texts.
+    """Return the number of pixels (-1 if damaged), and of object pixels, of K compressed RLE texts, int64 (K,) each.
 
     A character minus '0' holds 5 bits and a continuation bit; from the fourth number on, a number is stored as its
     difference from the number two places before.
@@ -253,7 +253,7 @@ def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the running sums of ``numbers``, restarted at the first number of each owner."""
+    """Return the running sums of ``numbers``, which restart at 0 wherever ``owner`` changes."""
     if not len(numbers):
         return numbers
     sums, first = np.cumsum(numbers), np.flatnonzero(_find_firsts(owner))
@@ -261,5 +261,5 @@ def _sum_by_owner(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _find_firsts(owner: np.ndarray) -> np.ndarray:
-    """Return bool (N,), True at the first element, and where an element differs from the one before."""
+    """Return bool (N,), True for the first element and for each element that differs from its predecessor."""
     return np.concatenate([[True], owner[1:] != owner[:-1]])

@@ -1,4 +1,4 @@
-"""COCO panoptic: comparison of segments_info with the ids in the PNGs, which are R + 256 G + 65536 B."""
+"""Comparison of segments_info in COCO panoptic files with the ids in their PNGs, which are R + 256 G + 65536 B."""
 
 from __future__ import annotations
 

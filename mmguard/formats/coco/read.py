@@ -44,8 +44,8 @@ MIN_SIZE = 32
 #: Largest file, in bytes, whose RLE sizes are always read.
 _SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
-    'Correct the listed entries, or export the file again: "images", "annotations" and "categories" must be lists, ids '
-    'and the four values of a box numbers, iscrowd 0 or 1, and names strings.'
+    'Correct the listed entries, or export the file again: "images", "annotations" and "categories" must be lists. Ids '
+    'and the four values of a box must be numbers, iscrowd must be 0 or 1, and names must be strings.'
 )
 
 
@@ -61,13 +61,13 @@ def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> 
     """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise because of its content.
 
     With ``class_names``, labels are mmdet's: the position of a category in the file's own list, counting only the
-    listed names. (The order of ``class_names`` has no effect; ``annotations.renamed`` records differences.) mmdet
+    listed names. (The order of ``class_names`` has no effect; ``coco.renamed`` records names that differ.) mmdet
     silently drops categories that are not listed; they are counted in ``annotations.left_out``. Without
     ``class_names``, the meaning of a label depends on the framework: pass ``labels`` or ``framework``. Without either,
     labels are the positions, and rule MG138 describes the effect in frameworks that train on the ids.
 
     Args:
-        num_classes (int, optional): Classes of the head. Default: the number of names, or the number that ids require.
+        num_classes (int, optional): Number of classes. Default: the number of names, or the number that ids require.
         settings: Other fields of :class:`CocoScan`.
 
     Returns:
@@ -361,7 +361,7 @@ class CocoSample(NamedTuple):
 
 
 def select_samples(coco: CocoFile) -> List[CocoSample]:
-    """Return samples of a few images, with annotations that lack polygons and masks."""
+    """Return samples of a few images. Their annotations have boxes, but no polygons or masks."""
     columns, images, original = coco.annotations, coco.images, coco.ids.get_original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []

@@ -36,7 +36,7 @@ else:
         iscrowd: Union[bool, int] = 0
 
     class Annotation(Segment, gc=False, omit_defaults=True):
-        """An annotation; masks and all other keys are skipped without being built."""
+        """An annotation; its mask and all keys without a field here are skipped, not decoded."""
 
         image_id: int = MISSING_ID
         ignore: Union[bool, int] = 0
@@ -75,14 +75,14 @@ def is_id(value: Any) -> bool:
 
 
 class Ids:
-    """Integer codes for ids that are strings, fractions or beyond 64 bits, as some exporters write them."""
+    """Integer codes for ids that are strings, fractions or huge integers, as some exporters write them."""
 
     def __init__(self) -> None:
         self._codes: Dict[Any, int] = {}
         self._originals: Dict[int, Any] = {}
 
     def find_code(self, value: Any) -> int:
-        """Return the code of an id, or ``MISSING_ID`` if the id is not valid."""
+        """Return the code of an id (most integers are their own code), or ``MISSING_ID`` if the id is not valid."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # equal, and the same dict key
         if isinstance(value, int) and (abs(value) < _LARGEST or value == MISSING_ID):
@@ -96,7 +96,7 @@ class Ids:
         return self._codes[value]
 
     def find_codes(self, values: List[Any], are_integers: bool) -> np.ndarray:
-        """Return the codes of ids, int64 (N,). If ``are_integers`` is true, no id is a string or a fraction."""
+        """Return the codes of ids, int64 (N,). Set ``are_integers`` only if no id is a string or a fraction."""
         try:
             if are_integers:
                 column = np.fromiter(values, np.int64, len(values))
@@ -201,7 +201,7 @@ def build_annotation_columns(
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append image records to columns. If ``by_url`` is true, ``coco_url`` gives the file names, as in LVIS 1.0."""
+    """Append images to columns, named by ``coco_url`` if ``by_url`` is true (LVIS 1.0) or ``file_name`` is empty."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -215,7 +215,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
-    """Convert untyped JSON records to {index: annotation}, without the records that are not objects.
+    """Convert untyped JSON records to {index: annotation}; leave out records that are not usable objects.
 
     Args:
         first (int): Index of the first record in the array.
@@ -243,7 +243,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Convert untyped JSON records to images, without records that are not objects and values of a wrong type."""
+    """Convert untyped JSON records to images; leave out records that are not objects, and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'
@@ -261,7 +261,7 @@ def read_images(records: Sequence[Any], first: int, faults: Faults, source: str)
 
 
 def _select_usable(record: Dict[str, Any], keys: Sequence[str], where: str, faults: Faults) -> Dict[str, Any]:
-    """Return the values of a record that have the right type; add a fault for every other value."""
+    """Return the values of a record under ``keys`` that have the right type; add a fault for each wrong type."""
     found = {}
     for key in keys:
         value = record.get(key)
@@ -301,7 +301,7 @@ _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = 
 
 
 def is_writable(text: str) -> bool:
-    """Return True if a text can be written to a file, which a lone surrogate cannot."""
+    """Return True if a text can be written to a file as UTF-8: it contains no lone surrogate."""
     try:
         text.encode('utf-8')
     except UnicodeEncodeError:

@@ -44,12 +44,12 @@ def number_by_rfdetr(
     The release, and the categories that other releases number differently, are added to ``details``.
 
     Args:
-        labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one.
+        labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one, else ``None``.
         outputs (int, optional): Number of outputs of the model. Default: the number of categories with a label + 1.
 
     Returns:
-        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None``: it depends on release or layout), and for
-        positions, the codes of the categories in the order of their labels.
+        tuple[str, list[int]]: ``'positions'`` or ``'ids'`` (``None`` if that depends on the release or the layout), and
+        for positions, the codes of the categories in the order of their labels.
     """
     release, (folder, name) = read_release(), os.path.split(path)
     train = os.path.join(os.path.dirname(folder), 'train', _ROBOFLOW)

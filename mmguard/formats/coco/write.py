@@ -1,4 +1,4 @@
-"""Correction of a COCO or LVIS JSON: annotations with an invalid category, box or image."""
+"""Correction of annotations with an invalid category, box or image in a COCO or LVIS JSON."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _WORDS = {
     'outlined': ('box', 'added around polygons'),
     'boxes_converted': ('box', 'converted'),
     'no_crowd': ('annotation', 'turned from a crowd into an object'),
-    'image_unusable': ('image', 'without a usable file_name, width or height left out'),
-    'image_empty': ('image', 'without an object left out'),
-    'image_renamed': ('image', 'named as on disk'),
-    'image_missing': ('image', 'not on disk left out'),
+    'image_unusable': ('image', 'left out: no usable file_name, width or height'),
+    'image_empty': ('image', 'left out: no object'),
+    'image_renamed': ('image', 'renamed as on disk'),
+    'image_missing': ('image', 'left out: not on disk'),
     'clipped': ('box', 'clamped into the image'),
     **{reason: ('annotation', f'dropped ({reason})') for reason in BOX_REASONS if reason},
 }
@@ -189,7 +189,7 @@ class _File:
                 annotation['area'] = new[2] * new[3]
 
     def select_images(self) -> None:
-        """Rename images as on disk, and leave out images that are missing or that a loader cannot use."""
+        """Correct file names to those on disk, and leave out images that are missing or that a loader cannot use."""
         images, folder = self.record['images'], self.options.images
         if folder is not None:
             try:

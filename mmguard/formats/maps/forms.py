@@ -1,4 +1,4 @@
-"""Pixel formats of label maps (color mode and depth of images, dtype of arrays); correction to 8-bit PNGs."""
+"""Pixel formats of label maps (color mode and depth of images, dtype of arrays), and their conversion to 8-bit PNGs."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def get_form(image: Any) -> str:
 def get_scale(image: Any) -> float:
     """Return the factor by which decoding stretches gray values.
 
-    Decoders stretch gray PNGs of 2 and 4 bits, and PGMs with a smaller maximum, over 0 to 255: a stored 3 of 4 bits
-    is loaded as 51.
+    Decoders stretch the values of gray PNGs of 2 and 4 bits, and of PGMs with a maximum below 255, to 0..255: they
+    load a 3 stored in 4 bits as 51.
     """
     if image.mode != 'L' or not getattr(image, 'tile', None):
         return 1
@@ -101,7 +101,7 @@ def is_volume_name(name: str) -> bool:
 
 
 def read_array(file: BinaryIO, size: int) -> np.ndarray:
-    """Read a label map, (H, W), of booleans, integers or fractions, from a file of ``size`` bytes.
+    """Read a label map, (H, W), of booleans, integers or floats, from a file of ``size`` bytes.
 
     Raises:
         NoLabels: The file is not damaged, but does not hold a label map.
@@ -135,7 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the pixel format of an array, named as in :func:`get_form`; for integers, it depends on the range."""
+    """Return the pixel format of an array, named as in :func:`get_form`; that of integers depends on their range."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -151,7 +151,7 @@ _TO_LABELS = (
     (r'\d+ dimensions', 'remove the axes of length 1, `array.squeeze()`'),
     (
         'several pages',
-        'save each page as a file of its own; if a page is a class, `np.argmax` over the pages converts them to labels',
+        'save each page as a file of its own; if each is a class, `np.argmax` over the pages converts them to labels',
     ),
     ('colors', 'replace each color by the index of its class'),
     ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
@@ -161,7 +161,7 @@ _TO_LABELS = (
 
 
 def describe_unread(unreadable: Mapping[str, Examples]) -> str:
-    """Suggest how to convert the unread files to label maps; empty if a file is missing or damaged."""
+    """Return advice on how to convert the unread files to label maps; empty if a file is missing or damaged."""
     steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
     if not all(steps.values()):
         return ''

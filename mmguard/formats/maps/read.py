@@ -60,7 +60,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the mask of invalid pixels. A comparison with a range is several times faster than a lookup."""
+    """Return the mask of invalid pixels. Prefer a comparison with a range, several times faster than a lookup."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -211,7 +211,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Count the stored and the decoded values in ``record``. Return the pixels, or ``None`` if no array was made."""
+    """Store counts of stored and decoded values in ``record``. Return the pixels, or ``None`` if no array was made."""
     record.form = forms.get_form(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
@@ -322,7 +322,7 @@ def _as_uint8(stored: np.ndarray) -> np.ndarray:
 
 
 def _store_colors(record: MapRecord, image: Any) -> None:
-    """Count an image of several channels: mmseg's loader keeps the channels, so that every element becomes a label."""
+    """Count the values of all channels: mmseg's loader keeps the channels, so that every element becomes a label."""
     record.changes.append('colors')
     channels = len(image.getbands())
     # Count each band: for a whole LA image pillow 10 counts the gray twice, and never the alpha.

@@ -1,4 +1,4 @@
-"""Data sets of label maps, among them a folder of label maps with a folder of their images."""
+"""Data sets of label maps, such as a folder of label maps with a folder of their images."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class MapSource(Source):
         self._summary: Optional[MapSummary] = None
 
     def items(self) -> Iterator[MapItem]:
-        """Yield the label maps, and add faults to ``noticed``; call it only once."""
+        """Yield the label maps, and add faults to ``noticed``. Call this method only once."""
         raise TypeError(f'{type(self).__name__} must define items()')
 
     def list_items(self) -> Optional[List[MapItem]]:
@@ -121,7 +121,7 @@ class MapSource(Source):
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
-        """Return a comparison of a few files with the framework's own loader, or ``None`` if it has no loader."""
+        """Compare a few files with the output of the framework's loader; return ``None`` if the framework has none."""
         return None
 
     def scan(self, mapper: Mapper = scan_here, on_files: Callable[[int], None] = lambda files: None) -> ScanResult:
@@ -178,7 +178,7 @@ class MapSource(Source):
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
-    """Correct a few label maps, as {name of the copy: content}.
+    """Correct a few label maps, and return them as {name of the copy: content}.
 
     Raises:
         NotTried: A readable file cannot be corrected.
@@ -239,7 +239,7 @@ class Partners:
 
 
 class FolderSource(MapSource):
-    """Label maps in a folder and its subfolders, or one file; ``images`` has the same layout.
+    """Label maps in a folder and its subfolders, or a single label map. ``images`` has the same subfolders.
 
     Without ``suffix``, every image is a label map. If a folder has several label files per image, as in Cityscapes,
     only files that end in ``_labelTrainIds.png`` are read, or else in ``_labelIds.png``.
@@ -308,7 +308,7 @@ class FolderSource(MapSource):
         return False
 
     def list_other_files(self) -> Optional[List[str]]:
-        """Return the files of a folder without label maps, or ``None`` if it has a label map or cannot be read."""
+        """Return files of a folder without label maps; ``None`` for a file, or if a label map exists or may exist."""
         others: List[str] = []
         closed: List[str] = []
         photos = False

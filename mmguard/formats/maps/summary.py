@@ -197,7 +197,7 @@ class MapSummary:
     def relabel(self, settings: MapSettings) -> MapSummary:
         """Return the summary of the same files with other settings; elements are counted exactly.
 
-        The number of files per label is only estimated, by that of the most common value of the label.
+        The number of files per label is an estimate: the largest number of files with one of its values.
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()

@@ -1,4 +1,4 @@
-"""Pascal VOC: a folder of XML files, one per image, with or without image lists of the splits."""
+"""Format of Pascal VOC: a folder of XML files, one per image, with or without an image list per split."""
 
 from __future__ import annotations
 
@@ -200,13 +200,13 @@ def read_list(path: str, source: str, faults: Faults) -> List[str]:
 def find_listed_images(
     lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
 ) -> List[VocImage]:
-    """Return the images of a list, with the paths where mmdet looks. Entries outside of the data set are skipped."""
+    """Return the listed images with the paths at which mmdet looks for them; skip paths outside of the data set."""
     found = []
     for stem in (line.rstrip('\r') for line in lines):
         try:
             resolve_inside(os.curdir, stem)
         except OutsideError as error:
-            faults.add('the list of images leads out of the data set', f'{source}: {error}')
+            faults.add('the list of images contains a path outside of the data set', f'{source}: {error}')
             continue
         image, xml = os.path.join(image_folder, f'{stem}.jpg'), os.path.join(xml_folder, f'{stem}.xml')
         found.append(VocImage(os.path.join(folder, image), os.path.join(folder, xml)))

@@ -1,4 +1,4 @@
-"""XML files of VOC data sets: parsed as mmdet reads them, and corrected."""
+"""Reader of VOC's XML files, which parses them as mmdet does, and functions that correct these files."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, 
 
 
 def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
-    """Return corners as mmdet computes them: truncated, minus 1. NaN and infinity stay, although mmdet stops there."""
+    """Return corners as mmdet computes them: truncated, minus 1. Keep NaN and infinity, at which mmdet stops."""
     return tuple(float(int(number) - 1) if number - number == 0 else number for number in written)
 
 

@@ -1,4 +1,4 @@
-"""Volumes (3-D images) opened for reading: read once, decompressed if gzipped, and checked to the end."""
+"""Reader of volumes (3-D images) that reads a file once, decompresses gzip, and checks the file to its end."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Content:
             yield view[place : place + size]
 
     def _check_size(self, begin: int, length: int) -> None:
-        """Raise :class:`CannotRead` if the file is too small for ``length`` bytes, or if these are too many."""
+        """Raise :class:`CannotRead` if the file is too small for ``length`` bytes, or if ``length`` is too large."""
         missing = begin + length - self.size
         if not self.is_gzipped and missing > 0:
             raise CannotRead(TRUNCATED, '', min(missing, length))

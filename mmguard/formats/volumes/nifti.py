@@ -1,4 +1,4 @@
-"""NIfTI files: header read by nibabel, geometry by nnU-Net's reader, voxels by :mod:`mmguard.formats.volumes`.
+"""Reader of NIfTI files: nibabel reads the header, nnU-Net's reader the geometry, and mmguard the voxels.
 
 nibabel's ``dataobj`` is not used: it allocates a slice before it reads it (858 MiB for a file of 62 bytes whose header
 claims 30,000 x 30,000 voxels), skips gzip's checksum, and does not report how many voxels are missing.
@@ -255,7 +255,7 @@ FLAT = ('.png', '.bmp')
 
 
 def choose_reader(declared: Optional[str], ending: str, first_image: Optional[str]) -> Tuple[str, List[str]]:
-    """Return the name of nnU-Net's reader for a data set (empty if none has the extension), and notes for the user.
+    """Return the name of nnU-Net's reader for a data set (empty if none reads the extension), and notes for the user.
 
     Args:
         declared (str, optional): ``overwrite_image_reader_writer`` of dataset.json.
@@ -297,7 +297,7 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
 
 
 def explain_unread(reader: str, ending: str) -> str:
-    """Return the reason why files with this ending cannot be read (format, missing package), or '' if they can."""
+    """Return why files with this ending cannot be read (unsupported format, missing package), or '' if they can."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: convert them to .nii.gz, for example with '

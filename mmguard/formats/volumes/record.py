@@ -1,4 +1,4 @@
-"""Voxel counts of the files of one case; labels can be remapped without reading the files again."""
+"""Voxel counts of the files of one case, and a function that remaps labels without reading the files again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FileRecord:
 
     @property
     def _is_two_peaks(self) -> bool:
-        """True if nearly all values are at both ends of 8 bits: a compressed or resized binary mask."""
+        """True if nearly all values are close to 0 or to 255, as in a compressed or resized binary mask."""
         counts = {int(value): count for value, count in self.values.items() if is_integer(value)}
         low = sum(count for value, count in counts.items() if 0 <= value <= _END)
         high = sum(count for value, count in counts.items() if 255 - _END <= value <= 255)
@@ -69,7 +69,7 @@ class FileRecord:
 
     @property
     def has_slices(self) -> bool:
-        """True if the file has several slices to name; a flat image has only one."""
+        """True if the file has several slices (over all channels); a flat gray image has only one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
 

@@ -240,7 +240,7 @@ def _find_root(yolo_set: YoloSet, folder: str) -> str:
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return two sets of paths relative to ``root``: the label files, and the images and image lists, of data sets."""
+    """Return the label files of data sets, and their images and image lists, as two sets of paths below ``root``."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

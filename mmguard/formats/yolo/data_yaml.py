@@ -1,4 +1,4 @@
-"""Declarations in a data.yaml, or in the list of names next to the labels."""
+"""Reader of the class names and paths in a data.yaml, or of the class names in a list next to the labels."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_data_yaml(path: str) -> bool:
 
 
 def declares_names(path: str) -> bool:
-    """Return True if a file has class names or their number, as a data.yaml, or a similar file next to labels, has."""
+    """Return True if a YAML file sets class names or their number, as a data.yaml or a file next to labels does."""
     data = _read_data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
@@ -115,7 +115,7 @@ def read_data_yaml(path: str) -> DataYaml:
 def _find_root(value: Any, path: str) -> str:
     """Return the folder that the paths in a data.yaml are relative to, given its ``path`` as ``value``.
 
-    Ultralytics searches the working directory and its data set folder; the folder of the data.yaml is searched too.
+    Ultralytics searches the working directory and its data set folder. Here, the file's own folder replaces the latter.
     """
     beside = os.path.dirname(os.path.abspath(path))
     if not _is_path(value):
@@ -135,7 +135,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the names by class id, given ``names`` of a data.yaml, and the fault, empty if the names are valid."""
+    """Return the class names in the order of their ids, and the fault of ``names`` in a data.yaml, '' if valid."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
@@ -178,7 +178,7 @@ def _read_label_mapping(value: Any, result: DataYaml) -> Dict[int, int]:
 
 
 def find_names(folder: str) -> DataYaml:
-    """Read the class names of a folder of labels from a list of names or a data.yaml in it or a parent folder."""
+    """Read the class names of a folder of labels from a list of names or a data.yaml, in the folder or near it."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:

@@ -1,4 +1,4 @@
-"""Pairs of label file and image. As in ultralytics, ``labels`` replaces the last folder ``images`` of a path."""
+"""Pairs of label files and images. As in ultralytics, ``labels`` replaces the last ``images`` in an image's path."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _find_elsewhere(listing: YoloListing) -> None:
 
 
 def _find_near_folders(folder: str) -> Iterator[str]:
-    """Yield the subfolders and siblings of a folder, and folders of its name in the siblings of its parent."""
+    """Yield the subfolders and siblings of a folder, and the folders with its name in the siblings of its parent."""
     around, last = os.path.split(folder)
     for parent, below in ((folder, ''), (around, ''), (os.path.dirname(around), last)):
         for name in list_folders(parent, _NEAR):

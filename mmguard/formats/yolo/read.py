@@ -124,7 +124,7 @@ class _ScanResults(TextsRead):
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows look like a box in pixels, then a class: the last column has fewer values than the first."""
+    """Return True if rows look like pixels followed by a class: the last column has fewer values than the first."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -239,7 +239,7 @@ def _describe_rows(results: _ScanResults, columns: np.ndarray, declared: DataYam
 
 
 def _find_task(widths: np.ndarray, declared: DataYaml) -> str:
-    """Return the task: keypoints if data.yaml sets ``kpt_shape``; outlines or oriented boxes if most rows have them."""
+    """Return the kind of most rows, as in ``YoloFacts.task``; always keypoints if data.yaml sets ``kpt_shape``."""
     if declared.kpt_shape is not None:
         return yolo.KEYPOINTS
     outlines = widths != BOX
@@ -260,9 +260,9 @@ _LARGEST = 1 << 27
 
 
 def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List[str], root: str) -> Optional[Original]:
-    """Find a COCO file with the same images, in or next to the data set.
+    """Find the COCO file, in or next to the data set, from which the label files seem to have been converted.
 
-    Return it with the differing counts, or ``None`` if no file is found or the labels agree.
+    Return the file and the counts that differ, or ``None`` if no file is found or if the labels agree.
 
     Args:
         texts (list): Pairs of label file and image.
@@ -300,7 +300,7 @@ def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List
 
 
 def _count_ids(coco: CocoFile, images: Dict[int, int]) -> Pairs:
-    """Count the annotations by index of the label file and category id, without crowds, which are not converted."""
+    """Count the annotations per index of a label file and category id. Exclude crowds, which are not converted."""
     rows = coco.annotations
     wanted = np.isin(rows.image_id, list(images)) & ~rows.crowd
     return Counter((images[image], code) for image, code in zip(rows.image_id[wanted], rows.category_id[wanted]))

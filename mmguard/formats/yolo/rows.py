@@ -1,4 +1,4 @@
-"""YOLO label files and their images, read and corrected row by row as ultralytics interprets them."""
+"""Reader and correction of YOLO label files, row by row as ultralytics interprets them, and a check of their images."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def build_row(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
 
 #: Minimum side in pixels: ultralytics rejects smaller images.
 SMALLEST = 10
-TOO_SMALL_FAULT = f'cannot be trained on: an image below {SMALLEST} pixels'
-NO_END_FAULT = 'is damaged: a JPEG without its end mark, which ultralytics rewrites in place'
+TOO_SMALL_FAULT = f'cannot be trained on: a side of the image is below {SMALLEST} pixels'
+NO_END_FAULT = 'is damaged: a JPEG without its end mark; ultralytics rewrites such files in place'
 _DAMAGED = 'cannot be decoded'
 _END_OF_JPEG = b'\xff\xd9'
 #: Formats that pillow may open; MPO is opened as JPEG, since pillow has no separate name for opening it.
@@ -218,12 +218,12 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:
     """Remove ``path`` from a data.yaml, so that all other paths are relative to the folder of the file."""
     fresh = _PATH.sub(b'', data)
-    changes = ['path removed: paths are relative to this file'] if fresh != data else []
+    changes = ['path removed: paths are relative to the folder of this file'] if fresh != data else []
     return Corrected(fresh, ending, changes, {}, {})
 
 
 def correct_text(data: bytes, options: FixOptions, declared: DataYaml) -> Corrected:
-    """Correct the rows of a label file. Valid rows, and rows whose class only the data.yaml lacks, stay unchanged."""
+    """Correct the rows of a label file. Valid rows, and rows whose class only the data.yaml rejects, stay unchanged."""
     if options.boxes:
         raise NotCorrected('--boxes does not apply to YOLO, whose rows are not converted')
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})

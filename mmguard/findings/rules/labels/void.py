@@ -1,4 +1,4 @@
-"""Rules about void (unlabeled) values that are not ignored, were shifted, hide a class, or fill whole files."""
+"""Rules about void (unlabeled) values that are not ignored, were shifted by 1, are a class, or fill whole files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class VoidNotIgnored(DataRule):
     follows = ('MG107', 'MG116')
     summary = '255, the usual void value, is not ignored.'
     title = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
-    why = 'Every unlabeled or padded pixel is out of range for the loss, which triggers a device-side assert.'
+    why = 'Label 255 of unlabeled and padded pixels is out of range for the loss, which triggers a device-side assert.'
     example = Example(wrong='ignore_index=-100, labels 0..10 and 255', right='ignore_index=255')
     limits = '255 may be a class that was drawn in white.'
     advice = (
@@ -85,15 +85,15 @@ class ShiftedVoid(DataRule):
         '255), or 255 is the object.'
     )
     why = (
-        'A `label -= 1` copied from elsewhere makes the ignored value invalid; in 8 bits it turns 0 into 255, so the '
-        'background is ignored.'
+        'A `label -= 1` also changes the ignored value 255 to 254, which is invalid; in 8 bits it changes 0 to 255, so '
+        'that the background is ignored.'
     )
     example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
-    limits = '254 in addition to 255 may be another void (unlabeled) value; a frequent 255 may be unlabeled on purpose.'
+    limits = '254 may be a second void (unlabeled) value next to 255; many pixels may be unlabeled (255) on purpose.'
     advice = (
-        'Find where 1 is subtracted (in the script that saved the files, or in a transform), and remove it. With '
-        '`reduce_zero_label=True` mmseg subtracts 1 itself and keeps 255: write this if 0 is unlabeled, and '
-        '`reduce_zero_label=False` if 0 is a class. If the files were saved with the shift, map the moved value back: '
+        'Remove the subtraction from the script that saved the files, or from the transform. Write '
+        '`reduce_zero_label=True` (mmseg then subtracts 1 itself and keeps 255) if 0 is unlabeled, and '
+        '`reduce_zero_label=False` if 0 is a class. If the saved files are shifted, map 254 back: '
         '`label_map={{254: {void}}}`.'
     )
     pytorch = (
@@ -147,13 +147,13 @@ class ShiftedVoid(DataRule):
 
 
 def _is_mask(labels: LabelFacts) -> bool:
-    """Return True if files with one channel contain only 0 and 255, mostly 255, and no label map changes 255."""
+    """Return True if files have one channel and contain only 0 and 255, mostly 255, and no label map changes 255."""
     mapped = VOID in get_config(labels).label_map or bool(select_ids(count_trained(labels)) - {0})
     return may_be_subtracted(labels) and not mapped and not has_many_channels(labels)
 
 
 def _is_wrapped(labels: LabelFacts) -> bool:
-    """Return True if all classes but the last occur, and 255 is as frequent as a background."""
+    """Return True if all classes except the last occur, and 255 is frequent enough to be a background."""
     counts, classes = count_stored(labels), labels.num_classes
     if set(labels.values) - {VOID} or classes < 3 or not has_num_classes(labels) or labels.files < SEVERAL_FILES:
         return False
@@ -177,18 +177,18 @@ class NothingToTrainOn(DataRule):
     title_volumes = 'Label files without a voxel of any class: {number} of {files}. Crops around labeled voxels fail.'
     why = (
         'A batch of such files has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of '
-        'valid pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank without a graph hangs the '
-        'others.'
+        'valid pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank whose loss has no autograd '
+        'graph hangs the others.'
     )
     example = Example(
-        wrong='reduce_zero_label=True, files of 0 only',
+        wrong='reduce_zero_label=True, files that contain only 0',
         right='reduce_zero_label=False, num_classes=20  # was 19',
     )
     limits = 'Cannot tell an unlabeled file from a file that shows no object.'
     advice = (
-        'Compare the stored values with the loaded ones, `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
-        'files of 0, and a label_map to the ignored label. If the files really contain no label, label them or leave '
-        'them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
+        'Compare the stored and the loaded values with `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
+        'files that contain only 0, and a label_map to the ignored label. If the files really contain no label, label '
+        'them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -211,7 +211,7 @@ class NothingToTrainOn(DataRule):
         bare = [loss for loss in find_losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labeled or left out.'
-            note = 'The loss of a batch without a valid pixel is then 0, with a graph for the gradient.'
+            note = 'The loss of a batch without a valid pixel is then 0, and backward() works.'
             yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def _is_empty(self, labels: LabelFacts) -> bool:
@@ -236,11 +236,11 @@ class ReduceZeroHidesClass(DataRule):
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'Cannot tell a class from a large unlabeled area: the edit asks.'
+    limits = 'Cannot tell a class from a large unlabeled area: the edit asks you which it is.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
-        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabeled, keep the shift, and '
-        'remove a background from the class list.'
+        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabeled, keep '
+        '`reduce_zero_label=True`, and remove a background from the class list.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -273,7 +273,7 @@ class ReduceZeroHidesClass(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, severity=severity, values=values)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that 0 is a class, or ``None`` if neither files nor class list show that."""
+        """Return the certainty that 0 is a class, or ``None`` if neither the files nor the class list suggest it."""
         if not subtracts_one(labels):
             return None
         names = labels.class_names or next(iter(get_config(labels).dataset_classes.values()), [])
@@ -311,7 +311,7 @@ class ReduceZeroHidesClass(DataRule):
         yield combine_pair(edit, propose_more_classes(facts, enough, '', first=first), title)
 
     def _compute_share_drawn(self, labels: LabelFacts) -> float:
-        """Return the share of pixels that are 0, without files that contain only 0, such as tiles outside a map."""
+        """Return the share of 0 among the pixels, without files that contain only 0, such as tiles outside a map."""
         maps = get_maps(labels)
         empty = compute_share(max(count_listed(maps, 'all_void'), maps.void_files), labels.files)
         return (
@@ -321,7 +321,7 @@ class ReduceZeroHidesClass(DataRule):
         )
 
     def _compute_share_of_zero(self, labels: LabelFacts) -> float:
-        """Return the share of pixels that are 0 in the files."""
+        """Return the share of pixels that are 0 in the files, or void in training if the stored values are unknown."""
         raw = get_maps(labels).raw
         if raw:
             return compute_share(raw.get(0, 0), sum(raw.values()))

@@ -16,7 +16,7 @@ from mmguard.text import quantity
 
 
 def count_rows(facts: YoloFacts, fault: str) -> str:
-    """Return the number of rows with a fault, such as ``'3 of 120 rows'``."""
+    """Return how many of the rows have a fault, as a text such as ``'3 of 120 rows'``."""
     return f'{facts.counts.get(fault, 0):,} of {quantity(facts.rows, "row")}'
 
 
@@ -31,16 +31,16 @@ class RefusedRows(YoloRule):
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
-        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands; a '
-        'class id with decimals is truncated.'
+        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands. It '
+        'truncates a class id with decimals.'
     )
     advice = (
-        'Rewrite these rows: `class x y width height` of a box, `class x1 y1 x2 y2 x3 y3 ...` of an outline, four '
-        'points of an oriented box, and, for keypoints, a box followed by as many numbers as `kpt_shape` in data.yaml '
-        'requires.'
+        'Rewrite these rows: `class x y width height` for a box, `class x1 y1 x2 y2 x3 y3 ...` for an outline, four '
+        'such points for an oriented box, and for keypoints a box followed by as many numbers as `kpt_shape` in '
+        'data.yaml requires.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'Columns in another order are recognized only if they are pixels followed by the class.'
+    limits = 'Rows that end with the class are recognized only if their coordinates are pixels.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_yolo(labels)
@@ -55,7 +55,7 @@ class RefusedRows(YoloRule):
         if compute_share(found.counts.get(ROWS, 0), found.rows) > MOST:
             return  # rows in another format must not be removed
         question = 'Are the images fully labeled without these rows?'
-        yield from rewrite(self, facts, 'Leave these rows out, and cut off columns after a box.', question)
+        yield from rewrite(self, facts, 'Leave these rows out, and remove the sixth column of boxes.', question)
 
 
 #: Minimum share of rows in pixels to regard pixels as the format of the files, not as single mistakes.
@@ -68,8 +68,8 @@ class NoFractions(YoloRule):
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
-        'Many boxes reach beyond the image in {axis}, but never in the other direction, as after a division by a wrong '
-        'size.'
+        'Many boxes reach beyond the image in {axis}, but never in the other direction, as if they were divided by a '
+        'wrong size.'
     )
     advice_axis = (
         'Do not clip the boxes before you have drawn one image. If they were divided by a wrong size, divide x and '
@@ -81,9 +81,9 @@ class NoFractions(YoloRule):
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
     limits = 'A row counts as pixels only if one of its coordinates is above 2.'
     advice = (
-        'Draw one image with its rows: divide pixels by the width and height of the image (two corners become '
-        'center and size before that), and clip fractions that are outside. If many rows are outside, they were '
-        'divided by a wrong size (turned by EXIF, swapped).'
+        'Draw one image with its rows: convert two corners to center and size, divide pixels by the width and height '
+        'of the image, and clip fractions outside of [0, 1]. If many rows are outside, they were divided by a wrong '
+        'size (swapped, or without the EXIF rotation).'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ class RowsOfAnotherTask(YoloRule):
         'all outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
-    limits = 'Keypoints are not checked, and the task is unknown: the form of most rows may be the wrong one.'
+    limits = 'Rows with keypoints are not checked. The task is guessed from most rows, which may be the wrong ones.'
     advice = (
         'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
         'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
@@ -147,14 +147,14 @@ class UnusableDataYaml(YoloRule):
         'trains without labels.'
     )
     example = Example(wrong='nc: 3, names: [cat, dog]', right='names: {0: cat, 1: dog}')
-    limits = 'Only data.yaml, and the folders next to the folders named in it, are checked.'
+    limits = 'Only data.yaml, the image folders that it names, and the folders near them are checked.'
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
         'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
-        'does not name|not a path': 'Write the image folders as `train` and `val`.',
-        'nc|names?': 'Write one name per class in `names`, as a table from 0 on (0: cat, 1: dog), and delete `nc`.',
-        'folders': 'Move the label files to the folder of the images with its last `images` replaced by `labels` '
-        '(data/images/a.jpg, data/labels/a.txt), or next to the images where no folder is called `images`.',
+        'does not name|not a path': 'Set `train` and `val` to the image folders.',
+        'nc|names?': 'Write one name per class in `names`, numbered from 0 (0: cat, 1: dog), and delete `nc`.',
+        'folders': 'Move the label files to the path of the images with the last folder `images` replaced by `labels` '
+        '(data/images/a.jpg, data/labels/a.txt), or next to the images if no folder is called `images`.',
     }
     advice = ' '.join(ways.values())
 
@@ -191,12 +191,12 @@ class PointsNotSwapped(YoloRule):
     severity = WARNING
     summary = 'flip_idx of data.yaml does not swap any keypoints.'
     title = 'flip_idx leaves all {points} keypoints as they are, but half of the images are mirrored (fliplr=0.5).'
-    why = 'A mirrored left eye looks like a right eye: without a swap, mirrored images teach the opposite.'
+    why = 'A mirrored left eye looks like a right eye: without a swap, it is still trained as a left eye.'
     example = Example(wrong='kpt_shape: [4, 2], flip_idx: [0, 1, 2, 3]', right='flip_idx: [1, 0, 3, 2]')
-    limits = 'The meaning of the points is not known: if none is left or right, the identity is correct.'
+    limits = 'The meaning of the points is unknown: if none of them is a left or right one, this flip_idx is correct.'
     advice = (
-        'If some points are the left and the right of a pair, write the number of the partner in flip_idx, or train '
-        'with fliplr=0. If not, nothing needs to change.'
+        'If some points form left-right pairs, write the number of the partner of each point in flip_idx, or train '
+        'with fliplr=0. If no points form such pairs, change nothing.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -220,11 +220,11 @@ class ImagesWithoutLabelFile(YoloRule):
         'as background.'
     )
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
-    limits = 'Images are not opened, so whether an image shows an object is not known.'
+    limits = 'Images are not opened, so mmguard does not know whether they show objects.'
     advice = (
-        'Look at a few of these images: label objects, and write an empty label file for images without objects, '
-        '`touch labels/7.txt`. If label files have no image, rename them letter by letter, in folders that differ only '
-        'in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
+        'Look at a few of these images: label objects, and for images without objects write an empty label file '
+        '(`touch labels/7.txt`). If label files have no image, give them the exact name of their image, in folders '
+        'that differ only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
