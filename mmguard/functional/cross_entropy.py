@@ -1,4 +1,4 @@
-"""Cross entropies with the signatures of ``torch.nn.functional`` that exclude invalid labels."""
+"""Cross entropies that exclude invalid labels, with the signatures of ``torch.nn.functional``."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce a loss; a mean counts only elements that are not excluded. If ``per_element``, reduce in float32."""
+    """Reduce a ``per_element`` loss in float32; correct a mean so that it does not count excluded elements."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)
