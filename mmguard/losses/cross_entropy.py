@@ -38,7 +38,7 @@ def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[floa
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
-        TypeError: Any other type.
+        TypeError: ``class_weight`` has any other type.
     """
     if class_weight is None:
         return None

@@ -1,4 +1,4 @@
-"""Running counts of a loss, kept on the device until read, and reported when the process ends."""
+"""Running counts of a loss, which stay on the device until they are read, and are reported when the process ends."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class KeepsTally(AddsCounts):
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:
-        """:attr:`counts`, for class indices followed by a count per invalid value; ``None`` before any call."""
+        """:attr:`counts`, followed (for class indices) by a count per invalid value; ``None`` before any call."""
         return self._counts
 
     @property
@@ -214,7 +214,7 @@ class CountsLabels(AddsCounts):
             _unread.add(self)
 
     def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
-        """Add the file of the first invalid element to an error, if the first index of labels is the sample.
+        """Add the file of the first invalid element to an error, if the labels' first dimension is the batch.
 
         Labels of boxes and queries are flattened over the batch, so their first index does not identify the sample.
         """
