@@ -63,7 +63,7 @@ def softmax_cross_entropy(
         target (Tensor): Shape (N, \*), any integer dtype.
         weight (Tensor, optional): Element weights, shape of ``target`` (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Shape (C,), float32.
-        reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
+        reduction (str): ``'none'`` (the loss has the shape of ``target``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``, from which
             :func:`~mmguard.functional.scale_avg_factor` removes invalid elements.
         ignore_index (int): The label to ignore.

@@ -168,7 +168,7 @@ def validate_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
 
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
-    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` without an extra channel."""
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` if they do not have an extra channel."""
     expected = get_elements_shape(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None

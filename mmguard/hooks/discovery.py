@@ -107,7 +107,7 @@ def _is_multiple(counts: Tally, images: Tally) -> bool:
 
 
 def find_samples(data_batch: Any) -> List[BaseDataElement]:
-    """Return the data samples of a batch, in any nesting of containers."""
+    """Return the data samples of a batch, at any depth of lists, tuples and dicts."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     found: List[BaseDataElement] = []
@@ -147,14 +147,14 @@ def walk_rules(transforms: Iterable[Any]) -> Iterator[BaseRule]:
 
 
 def collect_rules(dataset: Any) -> List[BaseRule]:
-    """Return the rules of all guards in the pipelines of a dataset, each once."""
+    """Return the rules of all guards in the pipelines of a dataset, without duplicates."""
     return list({id(rule): rule for pipeline in walk_pipelines(dataset) for rule in walk_rules(pipeline)}.values())
 
 
 def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    A transform may have inner transforms in any attribute: a list, a dict of branches, a list of lists.
+    A transform may have inner transforms in any attribute: in a list, a dict of branches or a list of lists.
     """
     if id(value) in seen:
         return

@@ -54,7 +54,7 @@ def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) ->
     """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
     Only built loops are guarded: a test loop is guarded once ``runner.test()`` has built it. ``options`` are
-    ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    arguments of the new guards: ``label_map``, ``on_invalid`` and ``ignore_index``.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
     unguarded = config.describe_unguarded()
@@ -125,7 +125,7 @@ class _Steps(NamedTuple):
 
 
 def _describe_dataset(dataset: Any, lists: List[_Steps]) -> Dict[str, Any]:
-    """Return the config dict of a data set and its wrapped data sets."""
+    """Return a dict like the config of a data set and its wrapped data sets; append their pipelines to ``lists``."""
     node: Dict[str, Any] = {'type': type(dataset).__name__}
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)

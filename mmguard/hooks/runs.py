@@ -54,7 +54,7 @@ def warn_of_problems(runner: Any) -> None:
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return ``{'iter': ...}`` as on the console; if logs are by epoch, also ``'epoch'`` and the total ``'step'``."""
+    """Return ``{'iter': ...}`` as on the console; in logs by epoch also ``'epoch'`` and ``'step'`` of all epochs."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}

@@ -112,7 +112,7 @@ class BaseRule(ValidLabels):
 
 
 def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
-    """Apply a label map to one value.
+    """Apply a label map to one value; the key ``'*'`` does not match ``ignore_index``.
 
     Example:
         >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, 255)

@@ -181,7 +181,7 @@ def takes_labels(head: Head) -> bool:
 
 
 def find_group(head: Head, kind: str) -> Optional[str]:
-    """Return the first name in the path of a head that :data:`GROUPS` lists, or ``None`` if none is listed."""
+    """Return the first name in a head's path that :data:`GROUPS` lists for ``kind``, or ``None`` if none is listed."""
     names = split_path(head.path)
     if not names or not names[-1].endswith('_head'):
         return None

@@ -146,7 +146,7 @@ def _describe_values(tally: Tally) -> str:
 
 
 def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
-    """Return the sums of a loop over ``ranks`` processes: lines for pixels, instances, losses, files and iterations."""
+    """Return lines with the sums of a loop over ``ranks`` processes: pixels, instances, losses, files, iterations."""
     among = '' if totals.iterations else Message(' in the offending iterations')
     lines: List[str] = []
     for kind in KINDS:
@@ -313,7 +313,7 @@ class ConsoleLines:
 
 
 class RateLimiter:
-    """Rate limit for log lines: the first ones pass, then one per period, with the number of suppressed lines."""
+    """Rate limit for log lines: it allows the first lines, then one per period, and counts the lines held back."""
 
     def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
         self._left = first

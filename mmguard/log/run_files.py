@@ -112,7 +112,7 @@ class LogLine:
         return self.iter if self.step is None else self.step
 
     def to_stats(self) -> Stats:
-        """Return the sums over the images, and the tallies of single files."""
+        """Return statistics: the sums over the images, and the tallies of single files."""
         pixels = Tally(self.total, self.skipped_pixels, self.remapped_pixels)
         skipped, remapped = self.skipped_instances, self.remapped_instances
         instances = Tally(self.total_instances, skipped, remapped, reasons=self.reasons)
@@ -250,7 +250,7 @@ def _find_newest(folder: Path) -> RunFiles:
 
 
 def _detect_content(path: Path) -> str:
-    """Return ``'crash'``, ``'record'`` or ``'log'``, judging by the first line of a file, or all of it."""
+    """Return ``'crash'``, ``'record'`` or ``'log'``, judged by the first line of a file, or by the whole file."""
     with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs reports what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)
@@ -345,7 +345,7 @@ class _ModeJson:
 
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
-    """Add up the records of all ranks. Unreadable records are listed in ``problems``; nothing is raised."""
+    """Add up the records of all ranks. Unreadable records do not raise an error: ``problems`` lists them."""
     run, unread = LoggedRun(), UnreadParts()
     for path in paths:
         try:

@@ -34,7 +34,7 @@ _FULL_NOTE = 'size limit reached: no further line is written; the sums continue 
 class JsonLines:
     """Writer of one JSON object per line, each passed to the operating system immediately.
 
-    A process that dies loses no line already written. If a killed process left a last line half-written, a new line is
+    A process that dies does not lose written lines. If a killed process left a last line half-written, a new line is
     begun after it. A line that cannot be written is dropped (``error`` is the reason), and the next one is tried:
     training continues either way. When the file reaches ``MAX_MB``, a last line says so (``is_full``).
     """
@@ -285,7 +285,7 @@ class RunLog:
         self._lines.close()
 
     def take_problems(self) -> List[str]:
-        """Return new messages about files that cannot be written or are full; each file is reported once."""
+        """Return new messages about files that cannot be written or continued or are full; report each problem once."""
         if not (self._lines.error or self._error or self._lines.is_full or self._kept):
             return []
         problems = {}

@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge ``loss=dict(...)`` with the arguments next to it; raise ValueError if both set an argument differently."""
+    """Merge ``loss=dict(...)`` with the arguments next to it; raise ValueError if the two set different values."""
     twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)

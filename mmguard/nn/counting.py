@@ -89,8 +89,8 @@ class AddsCounts:
     sampler reads the losses under ``no_grad`` before the training call sees the same labels. Calls that activation
     checkpointing repeats are counted once.
 
-    The sum is not a buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
-    average of models would average it.
+    The sum is not a buffer, so the state_dict is that of the stock loss. DDP would overwrite a buffer with that of rank
+    0, and code that averages models would average it.
     """
 
     training: bool
