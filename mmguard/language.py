@@ -50,7 +50,7 @@ def as_message(text: str) -> Message:
 
 
 def join(separator: str, texts: Any) -> Message:
-    """Join strings into a message; messages among the strings, and the separator (no braces), can be translated.
+    """Join strings into a message, so that messages among them and the ``separator`` (without braces) are translated.
 
     Example:
         >>> join('; ', ['a {brace}', Message('{n} files', n=3)])

@@ -34,7 +34,7 @@ class LabelGuard(_LabelGuard, _Callback):
     It has the arguments of :class:`mmguard.loops.LabelGuard` and writes the same log. ``folder`` defaults to the
     folder of the trainer's logger. After each epoch it logs the epoch's counts, summed over ranks, as
     ``guard/skipped_pixels`` and so on (``guard/val/skipped_pixels`` in validation). The batches of the sanity check are
-    guarded, but not counted. ``max_skipped_ratio`` is checked after every training batch, separately on each rank.
+    guarded, but not counted. ``max_skipped_ratio`` is checked at every training batch, separately on each rank.
 
     Example:
         >>> guard = LabelGuard(num_classes=19)

@@ -1,6 +1,6 @@
 """Log and guard for your own training loop. The guard sanitizes and counts the labels of each batch, and logs counts.
 
-Imports no framework; :mod:`mmguard.lightning` has the guard as a callback.
+Does not import a framework; :mod:`mmguard.lightning` has the guard as a callback.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class LabelGuard:
         on_invalid (str, optional): Default: ``'ignore'`` for label maps and ``'drop'`` for instances.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once a larger share of
-            all labels of the training was skipped.
+            all labels seen in training was skipped.
         options: For instances, other arguments of ``guard_targets``: ``min_label``, ``label_key``, ``box_format``,
             ``check_boxes``, ``instance_keys``.
 
@@ -203,7 +203,7 @@ class LabelGuard:
         self._console = ConsoleLines()
 
     def __call__(self, batch: Any, mode: str = 'train') -> Any:
-        """Count the labels of a batch (or of its targets alone), and return the batch with sanitized labels."""
+        """Count the labels of a batch, which may be the targets alone, and return the batch with sanitized labels."""
         guarded, kind, tallies = self.sanitize(batch)
         self._count(mode, kind, tallies)
         return guarded
@@ -305,7 +305,7 @@ def _is_label_map(value: Any) -> bool:
 
 
 def _is_targets(value: Any) -> bool:
-    """Return True if the value is a sequence of dicts: a list, a tuple, or a sequence class of some loader."""
+    """Return True if the value is a sequence of dicts: a list, a tuple, or another sequence, as some loaders return."""
     if isinstance(value, (Tensor, Mapping, str)) or not (hasattr(value, '__len__') and hasattr(value, '__getitem__')):
         return False
     return len(value) > 0 and isinstance(value[0], Mapping)
@@ -322,7 +322,7 @@ def _replace(batch: Any, targets: Any, guarded: Any) -> Any:
 
 
 def _replace_in(batch: Any, targets: Any, guarded: Any) -> Any:
-    """Return a copy of the batch with ``guarded`` in place of ``targets``, or the batch itself without ``targets``."""
+    """Copy the batch with ``guarded`` in place of ``targets``; return the batch itself if it does not contain them."""
     if batch is targets:
         return guarded
     if isinstance(batch, Tensor):

@@ -1,7 +1,7 @@
-"""Pure functions on tensors that need no registry and, by default, do not wait for the device.
+"""Pure functions on tensors: they do not need a registry and, by default, do not wait for the device.
 
-A loss has the four stages of torchmetrics, one file each: ``validate`` checks shapes and dtypes, ``format`` sanitizes
-the labels, ``update`` counts elements, ``compute`` averages.
+A loss has four stages, as in torchmetrics, with one file each: ``validate`` checks shapes and dtypes, ``format``
+sanitizes the labels, ``update`` counts elements, ``compute`` averages their losses.
 
 Imports :mod:`mmguard.labels` and the packages below it, but no framework; ``target_values`` imports
 :mod:`mmguard.findings` only when a label is invalid.

@@ -1,4 +1,4 @@
-"""Checks that raise an error for an invalid target, for use before training or when a loss looks odd."""
+"""Checks that raise an error if a target is invalid; use them before training, or if a loss has implausible values."""
 
 from __future__ import annotations
 
@@ -98,32 +98,32 @@ def check_target(
 ) -> str:
     r"""Raise an error with a correction if a target does not fit the logits, else return a description of the target.
 
-    Reads the target's values and so waits for the device: call it on the first batches, or in a data loader's test.
+    Reads the target's values and so waits for the device: call it on the first batches, or in a test of the data.
     The losses (:func:`mmguard.functional.cross_entropy`) check shapes, dtypes and values in every step without waiting.
 
     Args:
         logits (Tensor): Scores, floating point, shape (C), (N, C) or (N, C, \*).
         target (Tensor): The target for the loss.
         weight (Tensor, optional): Weight per class, shape (C).
-        ignore_index (float): The class index that is excluded; with ``'multilabel'`` any target value, including NaN.
+        ignore_index (float): The excluded class index; for ``'multilabel'`` it may be any target value, including NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``
-            means classes if the shapes differ, probabilities if they are equal (one channel: ``'multilabel'``).
-        loss (callable, optional): Your loss or metric, called as ``loss(logits, target)``: checks that it accepts this
-            target and excludes ignored elements.
+            selects ``'classes'`` if the shapes differ, else ``'probabilities'``, or ``'multilabel'`` for one channel.
+        loss (callable, optional): Your loss or metric, called as ``loss(logits, target)`` to check that it accepts
+            this target and excludes ignored elements.
 
     Returns:
         str: A description of the target, if nothing is wrong.
 
     Raises:
         ValueError: Shapes that do not fit, a weight of the wrong length, one output channel with class indices, a loss
-            that trains on ignored elements. One message lists several faults.
+            that trains on ignored elements. One message may list several faults.
         TypeError: Dtypes that do not fit; for floating point class indices the message names their likely origin.
         LabelGuardError: Invalid values, with counts, first positions and the likely cause; or no target to train on,
             where PyTorch's mean is NaN.
 
     Warns:
-        UserWarning: Valid targets that teach next to nothing: only class 0, or nearly everything ignored.
+        UserWarning: Valid targets from which a model learns next to nothing: only class 0, or nearly all ignored.
 
     Example:
         >>> print(check_target(torch.zeros(4, 3), torch.tensor([0, 1, 2, 1])))

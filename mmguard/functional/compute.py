@@ -1,4 +1,4 @@
-"""Last stage of a loss: weighting and averaging; half precision is summed in float32."""
+"""Last stage of a loss, which weights and averages its elements and sums half precision in float32."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def translate_legacy_reduction(size_average: Optional[bool], reduce: Optional[bo
 
 
 def sum_float32(values: Tensor) -> Tensor:
-    """Sum values; half precision is summed in float32, which does not overflow at 65504."""
+    """Sum values, in float32 if they have half precision, because float16 overflows above 65504."""
     if values.dim() == 0 and values.dtype not in HALF_DTYPES:
         return values
     return values.sum(dtype=torch.float32 if values.dtype in HALF_DTYPES else None)
@@ -30,7 +30,7 @@ def sum_float32(values: Tensor) -> Tensor:
 def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
     """Weigh and reduce element-wise losses, with results equal bit for bit to those of mmseg and mmdet.
 
-    Excluded elements must be 0. A mean without ``avg_factor`` is divided by the number of all elements.
+    The losses of excluded elements must be 0. A mean without ``avg_factor`` is divided by the number of all elements.
 
     Raises:
         ValueError: ``avg_factor`` is given with ``'sum'``, as in both frameworks, or the reduction is unknown.
@@ -50,9 +50,9 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Remove invalid elements from ``avg_factor``; infer from its value how the caller computed it.
+    """Exclude invalid elements from ``avg_factor``; infer from its value how the caller computed it.
 
-    ``counted`` is the number of elements of this call that such a factor counts, ``kept`` that of the valid ones (0-d).
+    ``counted`` (0-d) is the number of this call's elements that the factor counts, ``kept`` (0-d) that of valid ones.
 
     - A factor >= ``counted`` was summed over several calls (RetinaNet calls once per level): subtract the invalid ones.
     - A smaller factor was averaged over ranks, or chosen by hand: multiply it by ``kept / counted``.
@@ -77,7 +77,7 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
 
 
 def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Return the ratio that converts a mean over ``avg_factor`` into one over the result of :func:`scale_avg_factor`.
+    """Return ``avg_factor`` / :func:`scale_avg_factor`, the ratio that corrects a mean divided by ``avg_factor``.
 
     Without invalid elements the ratio is exactly 1, so that the framework's mean does not change.
 
@@ -90,7 +90,7 @@ def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor
 
 
 def correct_for_excluded(kept: Tensor, seen: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return the ratio that converts a mean over all elements (0 where excluded) into the mean over the kept ones.
+    """Return the ratio that converts a mean over all elements, with 0 for excluded ones, to a mean over the others.
 
     Without excluded elements the ratio is exactly 1.
 

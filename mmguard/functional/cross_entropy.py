@@ -1,4 +1,4 @@
-"""Cross entropies with the signatures of ``torch.nn.functional`` that exclude invalid labels."""
+"""Cross entropies that exclude invalid labels, with the signatures of ``torch.nn.functional``."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def cross_entropy(
 
     - a target that is neither a class nor ``ignore_index`` is excluded from the sum and the mean (PyTorch: IndexError,
       on a GPU a device-side assert);
-    - nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0) gives a mean
-      of 0 that is attached to the graph, with gradient 0 (PyTorch: NaN);
+    - if there is nothing to train on (all ignored, all invalid, no element at all, or class weights that add up to 0),
+      the mean is 0 and attached to the graph, with gradient 0 (PyTorch: NaN);
     - half precision is added up and averaged in float32;
     - class indices may have any integer dtype, or be bool.
 
@@ -94,7 +94,7 @@ def cross_entropy(
         ignore_index (int): The class index that is excluded. Must be negative for probabilities.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         label_smoothing (float): In [0, 1]: share of the uniform distribution that is mixed into the target.
-        on_invalid (str): ``'ignore'`` (left out), ``'clip'`` (indices are clamped into the classes, rows of
+        on_invalid (str): ``'ignore'`` (excluded), ``'clip'`` (indices are clamped into the classes, rows of
             probabilities clamped and divided by their sum) or ``'raise'`` (``LabelGuardError``; waits for the device).
         return_tally (bool): Also return the counts.
 
@@ -105,7 +105,7 @@ def cross_entropy(
 
     Raises:
         ValueError: Shapes or arguments that do not fit.
-        TypeError: Dtypes that do not fit. (Both are also a ``RuntimeError``, where PyTorch raises one.)
+        TypeError: Dtypes that do not fit. Both errors are also a ``RuntimeError`` where PyTorch raises one.
         LabelGuardError: An invalid target, with ``on_invalid='raise'``.
 
     Example:
@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce a loss; a mean counts only elements that are not excluded. If ``per_element``, reduce in float32."""
+    """Reduce a ``per_element`` loss in float32; correct a mean so that it does not count excluded elements."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)

@@ -1,4 +1,4 @@
-"""Second stage of a loss: sanitized labels and masks of excluded elements, without a host synchronization."""
+"""Second stage of a loss, which sanitizes the labels and marks excluded elements without a host synchronization."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sanitize_target(
         num_classes (int): Valid classes are ``[0, num_classes)``.
         ignore_index (int, optional): The label that is excluded from the loss. If ``None``, no label is excluded.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronizes).
-        background (bool): True if ``num_classes`` is a label too, the background, as in detection.
+        background (bool): True if ``num_classes`` is a valid label, too, and means background, as in detection.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
@@ -82,7 +82,7 @@ def sanitize_target(
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. Use for debugging only: it synchronizes."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. It synchronizes: use it only for debugging."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -129,7 +129,7 @@ def sanitize_binary_target(
 ) -> BinaryTarget:
     """Exclude binary targets that are ignored or outside [0, 1] (up to rounding), including NaN.
 
-    ``ignore_index`` may be NaN. ``on_invalid='clip'`` clamps invalid values, and NaN becomes 0; ``'raise'`` raises
+    ``ignore_index`` may be NaN. ``on_invalid='clip'`` clamps invalid values and replaces NaN by 0; ``'raise'`` raises
     ``LabelGuardError``, and synchronizes.
 
     Example:
@@ -158,8 +158,8 @@ def sanitize_binary_target(
 def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
     """Replace excluded scores by ``-CERTAIN``, for which a target of 0 has loss 0 and gradient 0.
 
-    Slices of a larger tensor keep their strides, because PyTorch's vectorized loops for contiguous scores round
-    gradients differently.
+    The result keeps the strides of a slice of a larger tensor, because PyTorch's vectorized loops for contiguous
+    scores would round the gradients differently.
     """
     masked = logits.masked_fill(excluded, -CERTAIN)
     if masked.stride() == logits.stride() or masked.shape != logits.shape or not _is_slice(logits):
@@ -182,7 +182,7 @@ kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
 
 
 class ClassTarget(NamedTuple):
-    """Result of ``sanitize_class_target``, with its arguments."""
+    """Result and arguments of ``sanitize_class_target``."""
 
     target: Tensor  #: int64, the shape of the input: a class in ``[0, num_classes)``, or ``excluded``.
     given: Tensor  #: The input, int64.
@@ -193,7 +193,7 @@ class ClassTarget(NamedTuple):
     counted: Optional[Tensor] = None  #: Counts from :data:`kernel`: kept, valid, seen, skipped, remapped, table.
 
     def count_kept(self) -> Tensor:
-        """Count the elements in the loss: int64, 0-d."""
+        """Count the elements that are not excluded from the loss: int64, 0-d."""
         if self.counted is not None:
             return self.counted[0]
         return (self.target != self.excluded).count_nonzero()
@@ -203,7 +203,7 @@ class ClassTarget(NamedTuple):
         return self.find_valid().count_nonzero() if self.counted is None else self.counted[1]
 
     def find_ignored(self) -> Tensor:
-        """Find the elements equal to ``ignore_index``, with ``'clip'`` after clamping: bool, the shape of the input."""
+        """Find elements equal to ``ignore_index`` (with ``'clip'``, after clamping): bool, the shape of the input."""
         return self.target == self.excluded if self.on_invalid == 'clip' else self.given == self.ignore_index
 
     def find_valid(self) -> Tensor:
@@ -220,7 +220,7 @@ class ClassTarget(NamedTuple):
     def count_by_value(self) -> Tuple[Tensor, Tensor]:
         """Return :meth:`count_kept`, and :func:`build_counts` with the counts of each invalid value appended.
 
-        If the table covers all classes and ``ignore_index``, the numbers of kept and valid elements are read from it.
+        If the counts by value cover all classes and ``ignore_index``, kept and valid elements are summed from them.
         """
         if self.counted is not None:
             return self.counted[0], self.counted[2:]
@@ -239,7 +239,7 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Return the class weight of each element, 0 for excluded ones (their label must be C): shape of ``target``."""
+        """Return the class weight of each element, 0 if excluded (then its label must be C): shape of ``target``."""
         padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
@@ -249,8 +249,8 @@ def sanitize_class_target(
 ) -> ClassTarget:
     """Set the label of every excluded element to ``num_classes``, with a single copy of the labels.
 
-    If ``mark_ignored`` is true, they are set to ``ignore_index`` unless that is a class, so that comparing with the
-    input finds the valid elements. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
+    If ``mark_ignored`` is true, set it to ``ignore_index`` instead, except with ``'clip'`` or if that is a class: then
+    only valid elements keep their label. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')

@@ -1,4 +1,4 @@
-"""Cross entropies of mmseg and mmdet that exclude invalid labels: for softmax, sigmoid and instance masks."""
+"""Softmax, sigmoid and mask cross entropies that average as mmseg and mmdet do, and exclude invalid labels."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def softmax_cross_entropy(
         target (Tensor): Shape (N, \*), any integer dtype.
         weight (Tensor, optional): Element weights, shape of ``target`` (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Shape (C,), float32.
-        reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
+        reduction (str): ``'none'`` (the loss has the shape of ``target``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``, from which
             :func:`~mmguard.functional.scale_avg_factor` removes invalid elements.
         ignore_index (int): The label to ignore.
@@ -145,7 +145,7 @@ def softmax_cross_entropy_and_valid(
 def _compute_loss(
     logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], weights: Optional[Tensor]
 ) -> Tensor:
-    """Compute the loss of each element, 0 for excluded elements; weighted half precision gives float32."""
+    """Compute the loss of each element, 0 if excluded; half-precision scores with class weights give float32."""
     half = logits.dtype in HALF_DTYPES
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
@@ -288,7 +288,7 @@ def _build_one_hot(
 
 
 def _reshape_pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
-    """Reshape weights, if any, to broadcast along the channels, not along the last (spatial) dimension."""
+    """Reshape class weights, if any, so that they broadcast along the channels, not along the last dimension."""
     if class_weight is None:
         return None
     class_weight = class_weight.to(logits.dtype)

@@ -88,7 +88,7 @@ def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> 
 
 @custom_op('mmguard::sanitize_labels', mutates_args=())
 def sanitize_labels(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
-    """Return numbers and labels in one buffer, int64: kept, valid, seen, skipped, remapped, table, sanitized labels."""
+    """Return an int64 buffer: kept, valid, seen, skipped and remapped counts; a count per invalid value; labels."""
     global _failed
     if not _failed:
         try:

@@ -1,4 +1,4 @@
-"""Cross entropy with soft targets (MixUp, CutMix, distillation): a distribution over the classes per element."""
+"""Cross entropy with soft targets (MixUp, CutMix, distillation), which are distributions over the classes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Distributions(NamedTuple):
 def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore') -> Distributions:
     """Exclude rows (along ``dim``) that are not a distribution: NaN, infinite, negative, or with a sum other than 1.
 
-    ``on_invalid='clip'`` sets negative parts to 0 and divides the row by its sum; a row without a positive part is
-    skipped. ``'raise'`` raises ``LabelGuardError``, and synchronizes.
+    ``on_invalid='clip'`` sets negative, infinite and NaN values to 0 and divides the row by its sum; a row without a
+    positive value is skipped. ``'raise'`` raises ``LabelGuardError``, and synchronizes.
 
     Example:
         >>> sanitized = sanitize_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
@@ -72,7 +72,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
-    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. Use for debugging only: it synchronizes."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. It synchronizes: use it only for debugging."""
     if not invalid.any():
         return
     rows = target.movedim(dim, -1)[invalid]
@@ -89,7 +89,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
 
 
 def _describe_faults(rows: Tensor) -> List[str]:
-    """Return the faults of invalid rows (M, C) with counts, ``['2 that add up to 2']``; each row counts once."""
+    """Describe the faults of invalid rows (M, C) with their number, ``['2 that add up to 2']``; count a row once."""
     finite = rows.isfinite().all(1)
     negative = finite & (rows < 0).any(1)
     sums = rows[finite & ~negative].double().sum(1)
@@ -118,7 +118,7 @@ def _suggest_correction(rows: Tensor, dim: int) -> str:
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
         return f'{_MULTILABEL_ADVICE}; otherwise divide each row by its sum: target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
-        return f'Use target.softmax({dim}) for logits; after a cubic resize use target.clamp(min=0) first'
+        return f'For logits, use target.softmax({dim}); after a cubic resize, use target.clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
         return (
             "A row of zeros has no class: to exclude such elements, train with on_invalid='ignore'. "

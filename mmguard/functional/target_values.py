@@ -1,4 +1,4 @@
-"""Diagnosis of a target's values: invalid values, likely causes and corrections. All functions synchronize."""
+"""Checks that find invalid values in a target, their likely cause and a correction. All functions synchronize."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mmguard.text import plural
 def find_likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """Return the likely cause of invalid values and advice, ``'MG115 The labels ...'``, or ``None`` if unknown."""
+    """Return code, likely cause and advice for invalid values, ``'MG115 The labels ...'``, or ``None`` if unknown."""
     # Imported only after a label was invalid: training does not need these modules.
     from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
@@ -52,7 +52,7 @@ def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[f
     """Return the fraction of invalid pixels in maps (N, H, W) that have a lower and a higher value next to them.
 
     Pixels of the least and the greatest value of all, e.g. 255 of a 0/255 mask, are not counted, because they cannot
-    have both. Return ``None`` if fewer than two invalid values remain.
+    have a lower and a higher neighbor. Return ``None`` if fewer than two invalid values remain.
     """
     maps = target.unsqueeze(1).double()
     least, greatest = int(target.min()), int(target.max())
@@ -88,7 +88,7 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
             f'channels and an ignore_index outside of them.'
         )
     elif ignored and target.dim() > 2:
-        words += f' If no file contains {ignore_index}, padding or a rotation fills pixels with it, as expected.'
+        words += f' If files do not contain {ignore_index}, it comes from padding or a rotation, as expected.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (
             f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
@@ -214,7 +214,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
         return
     found = values[invalid]
     if found.is_floating_point() and found.isnan().any():
-        advice = 'If NaN marks missing labels, pass ignore_index=float("nan") to the loss, or fill them in'
+        advice = 'If NaN marks missing labels, pass ignore_index=float("nan") to the loss, or fill in the labels'
     elif (found == 255).all() and (values == 1).any():
         advice = 'If 255 marks unlabeled pixels, pass ignore_index=255'
     elif (found == 255).all():
@@ -250,12 +250,12 @@ def _describe_fractions(target: Tensor) -> str:
     scaled = finite * 255
     if finite.min() >= 0 and finite.max() <= 1 and (scaled - scaled.round()).abs().max() < 0.02:
         return (
-            f'The fractions ({shown}, ...) are k/255: ToTensor was applied to a mask, which is for images. Use '
+            f'The fractions ({shown}, ...) are k/255: ToTensor, which is for images, was applied to a mask. Use '
             f'torch.as_tensor(np.array(mask)).long(), or PILToTensor; to go back: (target * 255).round().long()'
         )
     return (
         f'Fractions ({shown}, ...) come from a resize that averages: resize masks with nearest '
-        f'(InterpolationMode.NEAREST, mode="nearest"), then target.long(). Rounding them would invent labels'
+        f'(InterpolationMode.NEAREST, mode="nearest"), then use target.long(). Rounding fractions would invent labels'
     )
 
 

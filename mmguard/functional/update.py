@@ -1,4 +1,4 @@
-"""Third stage of a loss: counts of the elements seen, skipped and remapped, and of each invalid value."""
+"""Third stage of a loss, which counts the elements seen, skipped and remapped, and each invalid value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def count_values(label: Tensor) -> Tensor:
 
 
 def read_tally(counts: Tensor) -> Tally:
-    """Return the ``Tally`` of a tensor of counts: seen, skipped, remapped, then the table of invalid values, if any.
+    """Convert counts to a ``Tally``: seen, skipped, remapped and, if the tensor is longer, a count per invalid value.
 
     Example:
         >>> read_tally(torch.cat((torch.tensor([6, 3, 0]), count_values(torch.tensor([11, 11])))))
@@ -67,5 +67,5 @@ def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Te
 
 
 def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: int64, 0-d."""
+    """Count the elements that an ``avg_factor`` counts; return the numbers of the valid ones and of all: int64, 0-d."""
     return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()

@@ -1,4 +1,4 @@
-"""First stage of a loss: validation of shapes and dtypes. It reads no values, so it does not synchronize."""
+"""First stage of a loss, which validates shapes and dtypes. It does not read values, so it does not synchronize."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Cont
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Error for shapes or arguments that do not match. Derives from both exceptions that PyTorch raises."""
+    """Error for shapes or arguments that do not fit; ``ValueError`` and ``RuntimeError``, as PyTorch raises either."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """Error for a dtype that does not match. Derives from ``RuntimeError``, too, which PyTorch raises."""
+    """Error for a dtype that does not fit; also a ``RuntimeError``, because PyTorch raises that."""
 
 
 class Interface(NamedTuple):
@@ -91,7 +91,7 @@ def validate_tensors(logits: Any, target: Any) -> None:
         if not isinstance(given, Tensor):
             raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: use torch.as_tensor({name})')
     if not logits.is_floating_point():
-        order = ' They seem to be in the wrong order: the logits come first.' if target.is_floating_point() else ''
+        order = ' The arguments seem to be swapped: the logits come first.' if target.is_floating_point() else ''
         raise TargetTypeError(f'logits must be floating point scores, got {describe_tensor(logits)}.{order}')
 
 
@@ -104,14 +104,14 @@ def validate_scores(logits: Tensor, name: str = 'cls_score') -> None:
 
 
 def validate_class_target(logits: Tensor, target: Tensor, api: Interface = TORCH) -> None:
-    r"""Check class indices () or (N, \*) of an integer dtype against logits (C) or (N, C, \*)."""
+    r"""Check that class indices have the shape () or (N, \*) for logits (C) or (N, C, \*), and an integer dtype."""
     validate_class_shape(logits, target, api)
     if target.is_floating_point() or target.dtype.is_complex:
         raise api.type_error(_fill(api.dtype, logits, target))
 
 
 def validate_class_shape(logits: Tensor, target: Tensor, api: Interface = TORCH) -> None:
-    r"""Check the shape () or (N, \*) of class indices against logits (C) or (N, C, \*); OpenMMLab requires a batch."""
+    r"""Check that class indices have shape () or (N, \*) for logits (C) or (N, C, \*); OpenMMLab requires a batch."""
     if api.takes_vectors:
         validate_logits(logits)
     else:
@@ -162,13 +162,13 @@ def validate_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
     sizes = zip(reversed(weight.shape), reversed(target.shape))
     if not all(w == t or 1 in (w, t) for w, t in sizes):
         raise ValueError(
-            f'expected weight of shape {format_shape(target)}, as the dense targets, or one that can be broadcast with '
-            f'it, got {format_shape(weight)}'
+            f'expected weight of shape {format_shape(target)} (that of the targets), or one that can be broadcast '
+            f'with it, got {format_shape(weight)}'
         )
 
 
 def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
-    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` without an extra channel."""
+    """Return class indices (N, 1, *) or (N, *, 1) as (N, *), or ``None`` if they do not have an extra channel."""
     expected = get_elements_shape(logits)
     if target.dim() != logits.dim() or target.dim() < 2:
         return None
@@ -179,7 +179,7 @@ def squeeze_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
 
 
 def validate_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
-    """Check that a target with the shape of the logits, which holds probabilities, is floating point."""
+    """Check that a target of the shape of the logits is floating point, and that ``ignore_index`` is negative."""
     validate_logits(logits)
     if not target.is_floating_point():
         if logits.dim() == 1:
@@ -297,7 +297,7 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str)
             f'{scores_name}.flatten(0, -2) with {name}.flatten()'
         )
     if len(scores) == 1:
-        return 'one dimension means the scores (C) of one element, with a single class index'
+        return 'logits with one dimension are the scores (C) of one element, which has a single class index'
     if len(shape) == len(expected) > 1 and shape[0] == expected[0]:
         if shape[1:] == expected[:0:-1]:
             return f'height and width are swapped: {name}.transpose(-1, -2)'
@@ -307,4 +307,4 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str)
         )
     if len(shape) == len(expected) and shape[1:] == expected[1:]:
         return f'the batch sizes differ: {shape[0]} in the target, {expected[0]} in {scores_name}'
-    return 'one class index per element'
+    return 'one class index per element is needed'

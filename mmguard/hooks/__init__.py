@@ -1,7 +1,7 @@
 """Hooks registered with mmengine.
 
-Imports :mod:`mmguard.losses`, :mod:`mmguard.distributed`, :mod:`mmguard.log`, the packages below them, and mmengine;
-:mod:`mmguard.findings` only when a label is invalid.
+Imports :mod:`mmguard.losses`, :mod:`mmguard.distributed`, :mod:`mmguard.log`, the packages below them, and mmengine.
+Imports :mod:`mmguard.findings` only when a label is invalid.
 """
 
 from mmguard.hooks.flight_recorder_hook import FlightRecorderHook

@@ -1,4 +1,4 @@
-"""Discovery of guards and their results: losses in a model, samples and tallies in a batch, guards in pipelines."""
+"""Functions that find guarded losses in a model, guards in pipelines, and samples with their tallies in a batch."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def walk_assigners(model: nn.Module) -> Iterator[Any]:
-    """Yield the assigners of all heads, from attributes with ``assigner`` in the name, which may be lists."""
+    """Yield the assigners of all modules, from attributes with ``assigner`` in the name, which may be lists."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
@@ -76,10 +76,10 @@ def find_offending(
     on_invalid: str = 'ignore',
     counts: Optional[Tally] = None,
 ) -> ByKind:
-    """Return {kind: tallies} of the samples with labels that are invalid for a loss; ``spaces`` are its valid labels.
+    """Return {kind: tallies} of the samples with labels that a loss does not accept; ``spaces`` are its valid labels.
 
-    If the pixels of the samples do not add up to the loss's own ``counts``, the loss saw other labels (a second map,
-    sampled points), and the tallies of pixels are left out.
+    If the tallies of pixels do not add up to the loss's own ``counts``, the loss saw other labels (from a second map,
+    or of sampled points), so these tallies are left out.
     """
     rules: Dict[str, Any] = {kind: space.build_rule(on_invalid) for kind, space in spaces.items()}
     found = group_tallies()
@@ -107,7 +107,7 @@ def _is_multiple(counts: Tally, images: Tally) -> bool:
 
 
 def find_samples(data_batch: Any) -> List[BaseDataElement]:
-    """Return the data samples of a batch, in any nesting of containers."""
+    """Return the data samples of a batch, at any depth of lists, tuples and dicts."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     found: List[BaseDataElement] = []
@@ -147,14 +147,14 @@ def walk_rules(transforms: Iterable[Any]) -> Iterator[BaseRule]:
 
 
 def collect_rules(dataset: Any) -> List[BaseRule]:
-    """Return the rules of all guards in the pipelines of a dataset, each once."""
+    """Return the rules of all guards in the pipelines of a dataset, without duplicates."""
     return list({id(rule): rule for pipeline in walk_pipelines(dataset) for rule in walk_rules(pipeline)}.values())
 
 
 def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
     """Yield every transform and every list of transforms in a pipeline, at any depth.
 
-    A transform may have inner transforms in any attribute: a list, a dict of branches, a list of lists.
+    A transform may have inner transforms in any attribute: in a list, a dict of branches or a list of lists.
     """
     if id(value) in seen:
         return
@@ -171,7 +171,7 @@ def _walk_transforms(value: Any, seen: Set[int]) -> Iterator[Any]:
 
 
 def is_pipeline(items: List[Any]) -> bool:
-    """Return True if a list contains a transform, which is any callable object."""
+    """Return True if a list contains a transform: a callable object that is not a class or a plain function."""
     return len(items) <= LONGEST_PIPELINE and any(map(_is_transform, items))
 
 
@@ -180,7 +180,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Describe the valid labels of a loop's guards and guarded losses, for ``label_guard.json``."""
+    """Return the valid labels of a loop's guards and losses, class names and data roots, for ``label_guard.json``."""
     model = unwrap(model)
     losses = find_guarded_losses(model) if with_losses else ()
     return {
@@ -192,9 +192,9 @@ def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> 
 
 
 def find_naming_roots(dataset: Any) -> List[str]:
-    """Return the data roots that logged file names omit, absolute or as written in the config.
+    """Return the data root that logged file names omit, in each spelling that the data sets use.
 
-    The list is empty for data sets with several roots, because two roots may have files of the same name.
+    The list is empty if a data set has no root, or if several roots differ, which may have files of the same name.
     """
     roots = list(dict.fromkeys(_find_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
@@ -220,7 +220,7 @@ _KEEP = (default_collate, pseudo_collate)
 
 
 def keep_reports(loader: Any) -> bool:
-    """Wrap a loader's collate function, if it may drop the reports of the samples; return True if it is wrapped now.
+    """Wrap a loader's collate function, if it may drop the reports of the samples; return True if this call wrapped it.
 
     A function that stacks all labels of a batch in one tensor drops file names and tallies. The wrapper adds these to
     the batch again.
@@ -242,7 +242,7 @@ def get_collate_name(loader: Any) -> str:
 
 
 class KeepsReports:
-    """Collate function that adds the reports of the samples as ``data_samples['label_guard']``.
+    """Collate function that adds the reports (file names, tallies) of the samples as ``data_samples['label_guard']``.
 
     A batch that still contains samples, or whose ``data_samples`` is not a dict, is left unchanged.
     """

@@ -23,15 +23,14 @@ class FlightRecorderHook(HookAroundTraining):
     """Hook that writes the last batches to ``<log_dir>/label_guard_flight.jsonl`` as they arrive.
 
     The file is removed when training succeeds, and remains after any other end: an exception (with its traceback),
-    Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer.
-    On rank 1 the file is ``label_guard_flight.rank1.jsonl``, and so on. Nothing is read from a GPU, which is unusable
-    after a device-side assert.
+    Ctrl-C, SIGTERM, SIGKILL, the kernel's out-of-memory killer. On rank 1 the file is
+    ``label_guard_flight.rank1.jsonl``. Nothing is read from a GPU, which is unusable after a device-side assert.
 
     Args:
         capacity (int): Batches to keep. Defaults to 20.
 
     Raises:
-        ValueError, TypeError: An argument out of range.
+        ValueError, TypeError: ``capacity`` is not a positive integer.
     """
 
     def __init__(self, capacity: int = 20) -> None:

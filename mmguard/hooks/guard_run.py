@@ -1,4 +1,4 @@
-"""Insertion of guards into losses, assigners and pipelines of a built run, as ``mmguard apply`` does in a config."""
+"""Functions that guard losses, assigners and pipelines of a built run, as ``mmguard apply`` does in a config."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OBJECT = '__built__'
 _ARGUMENTS = ('meta_keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN_NOTE = (
     'train_dataloader: its workers already run with the unguarded pipeline and cannot be restarted, because {}. The '
-    'guarded losses skip invalid labels, but the log names no files. Write the guards into the config: `mmguard apply`'
+    'guarded losses skip invalid labels, but the log lacks file names. Write guards into the config: `mmguard apply`'
 )
 
 
@@ -54,7 +54,7 @@ def guard_run(runner: Any, options: Mapping[str, Any] = MappingProxyType({})) ->
     """Guard the unguarded losses and pipelines of a run in place. A second call changes nothing.
 
     Only built loops are guarded: a test loop is guarded once ``runner.test()`` has built it. ``options`` are
-    ``label_map``, ``on_invalid`` and ``ignore_index`` of the guards.
+    arguments of the new guards: ``label_map``, ``on_invalid`` and ``ignore_index``.
     """
     config = ReadConfig(name_types(runner.cfg.to_dict()))
     unguarded = config.describe_unguarded()
@@ -78,7 +78,7 @@ def _find_class_names(runner: Any) -> List[str]:
 def _guard_pipelines(
     runner: Any, config: ReadConfig, spaces: LabelSpaces, options: Mapping[str, Any]
 ) -> Tuple[GuardedRun, bool]:
-    """Describe the built pipelines as a config, insert guards, build the new transforms, and set the assigners.
+    """Describe the pipelines as a config, insert guards, build these, and set ``ignore_iof_thr`` of the assigners.
 
     Returns the lines of :class:`GuardedRun`, and True if the training pipeline has a new transform.
     """
@@ -125,7 +125,7 @@ class _Steps(NamedTuple):
 
 
 def _describe_dataset(dataset: Any, lists: List[_Steps]) -> Dict[str, Any]:
-    """Return the config dict of a data set and its wrapped data sets."""
+    """Return a dict like the config of a data set and its wrapped data sets; append their pipelines to ``lists``."""
     node: Dict[str, Any] = {'type': type(dataset).__name__}
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
@@ -156,7 +156,7 @@ def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
 
 
 def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
-    """Yield (name, transforms) of each list in an attribute: a Compose, a list, or a list or dict of Composes."""
+    """Yield (name, transforms) of each pipeline in an attribute: a Compose, a list, or a list or dict of Composes."""
     if isinstance(getattr(value, 'transforms', None), list):
         yield name, value.transforms
     elif isinstance(value, list) and is_pipeline(value):
@@ -173,7 +173,7 @@ def restart_loader(runner: Any) -> List[str]:
 
     ``IterBasedTrainLoop`` starts its loader when the loop is built. With workers, the sampler is built again from the
     config, with the seed of the run, because the old sampler has already handed out the indices that the first workers
-    fetched in advance. The random state is restored, so that all later draws are unchanged.
+    fetched in advance. The random state is restored, so that later random numbers are unchanged.
     """
     from mmengine.runner import loops
 
@@ -186,7 +186,7 @@ def restart_loader(runner: Any) -> List[str]:
     if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
         return [_WORKERS_RUN_NOTE.format(f'mmguard does not know how {type(loop).__name__} holds them')]
     if loader.num_workers and not isinstance(written, dict):
-        return [_WORKERS_RUN_NOTE.format('the data loader was given as an object')]
+        return [_WORKERS_RUN_NOTE.format('the data loader was passed as an object, not as a config')]
     state = torch.get_rng_state()
     if loader.num_workers:
         by_rank = (runner.cfg.get('randomness') or {}).get('diff_rank_seed', False)
@@ -222,10 +222,10 @@ class GuardedModel(NamedTuple):
 def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
     """Replace the stock losses of class labels in a model by guarded ones, in place.
 
-    The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
-    GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss shared by several
+    It selects the same losses as ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
+    GuardedCrossEntropyLoss from its attributes; a GuardedLoss wraps any other loss. A loss shared by several
     modules gets one shared guard. Guarded losses do not change, so a second call changes nothing.
-    ``on_invalid='drop'``, which is for instances, counts as ``'ignore'``.
+    ``on_invalid='drop'``, which is for instances, is treated as ``'ignore'``.
     """
     changed: List[str] = []
     left: List[str] = []
@@ -279,7 +279,7 @@ def _build_guard(loss: nn.Module, decision: LossDecision, on_invalid: str) -> nn
 
 
 def _replace_in_containers(model: nn.Module, guards: Dict[int, nn.Module]) -> None:
-    """Replace guarded losses also in attributes that are plain lists, tuples or dicts."""
+    """Replace losses by their ``guards`` also in attributes that are plain lists, tuples or dicts."""
     for module in model.modules():
         for name, value in list(vars(module).items()):
             if not name.startswith('_') and isinstance(value, (list, tuple, dict)):

@@ -72,16 +72,16 @@ class LabelGuardHook(Hook):
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the fraction of
             skipped pixels, instances or loss elements since the start of the run (including before a resume) exceeds
             this ratio. With several ranks, it is checked when a LoggerHook shows the scalars or a checkpoint is saved.
-        guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
-            write them into the config; a line in the log names each. Defaults to False.
+        guard (bool): Guard the losses and pipelines of the run that are not guarded yet, with the guards that
+            ``mmguard apply`` would write into the config; a line in the log names each. Defaults to False.
         label_map (dict[int, int], optional): For the guards that ``guard=True`` puts into the pipelines: raw value ->
             class, or ``ignore_index``. Applies to pixels if the pipeline has label maps, otherwise to instances.
         on_invalid (str, optional): For the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
-            only), ``'clip'`` or ``'raise'``. Defaults to ``'ignore'``, or ``'drop'`` if an assigner cannot ignore.
+            only), ``'clip'`` or ``'raise'``. Default: ``'ignore'``, or ``'drop'`` if assigners cannot ignore instances.
         ignore_index (int, optional): For the guards of pixels. Defaults to the head's ``ignore_index``.
 
     Raises:
-        ValueError, TypeError: An argument out of range.
+        ValueError, TypeError: An argument has the wrong type or is out of range.
         LabelGuardError: While training, see ``max_skipped_ratio``.
     """
 
@@ -161,7 +161,7 @@ class LabelGuardHook(Hook):
 
     @contextmanager
     def _keep_sums(self) -> Iterator[None]:
-        """Write the run's sums to ``label_guard.json`` even if a loop ends by an exception."""
+        """Write the run's sums to ``label_guard.json`` if a loop ends by an exception."""
         try:
             yield
         except BaseException:
@@ -215,7 +215,7 @@ class LabelGuardHook(Hook):
         self._close(runner, 'train')
 
     def _add_up(self, runner: Any) -> None:
-        """Sum the counts since the last call over all ranks."""
+        """Sum the counts since the last call over all ranks; raise ``LabelGuardError`` above ``max_skipped_ratio``."""
         if not self._rank_counts:  # the same on every rank
             return
         numbers = self._rank_counts if self._schedule.is_alone else sum_over_ranks(self._rank_counts)
@@ -316,7 +316,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration: a line for the first three with invalid labels, and the likely cause for the first."""
+        """Log an iteration; the first three with invalid labels get a console line, the first also a likely cause."""
         self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
         for problem in self._log.take_problems():
             runner.logger.warning(f'guard: {visible(problem)}')
@@ -335,9 +335,9 @@ class LabelGuardHook(Hook):
         if collect_rules(get_dataset(runner, mode)):
             runner.logger.warning(
                 translate(
-                    'guard: {collate} returns no data samples, so the hook cannot see what the guards count ({mode}). '
-                    "Let it return a dict whose 'data_samples' is a dict of the labels, or count with "
-                    '`mmguard scan CONFIG`',
+                    'guard: {collate} does not return data samples, so the hook cannot see what the guards count '
+                    "({mode}). Let it return a dict whose 'data_samples' is a dict of the labels, or count invalid "
+                    'labels with `mmguard scan CONFIG`',
                     collate=get_collate_name(get_loaders(runner, mode)[0]),
                     mode=mode,
                 )

@@ -19,12 +19,12 @@ from mmguard.log.messages import describe_filled
 class RankGuardHook(HookAroundTraining):
     """Hook that lets distributed training continue if only some ranks have a loss.
 
-    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
-    from host to host; no GPU waits). A missing loss becomes a zero that depends on all trainable parameters, so that
-    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters on all ranks. Rank 0 reports
-    which rank lacked which loss, on the console and in ``label_guard.jsonl``. A rank that ends by an error notifies the
-    others, which then do not wait for it. On one GPU nothing happens.
-
+    Before backward the ranks agree on their losses (see :class:`~mmguard.distributed.LossAgreement`). If all have the
+    same losses, each sends only 24 bytes, from host to host, and no GPU waits. A missing loss becomes a zero that
+    depends on all trainable parameters, so that DistributedDataParallel with ``find_unused_parameters=False`` sees the
+    same parameters on all ranks. Rank 0 reports which rank lacked which loss, on the console and in
+    ``label_guard.jsonl``. A rank that ends by an error notifies the others, which then do not wait for it. On one GPU
+    nothing happens.
     Args:
         timeout (float): Seconds to wait for a rank, after which ``AbsentRankError`` names it.
 

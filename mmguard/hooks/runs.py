@@ -1,4 +1,4 @@
-"""Functions that several hooks use: the run's log, sums over ranks, scalars, warnings, contexts around a training."""
+"""Functions that several hooks use: they open a run's log, sum over ranks, write scalars, warn and wrap a training."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def run_log_of(runner: Any) -> RunLog:
 
 
 def warn_of_problems(runner: Any) -> None:
-    """Warn once of each log file that cannot be written."""
+    """Warn once of each log file that cannot be written, has reached its limit or is not continued."""
     for problem in _LOGS[runner].take_problems():
         runner.logger.warning(f'guard: {visible(problem)}')
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return ``{'iter': ...}`` as on the console; if logs are by epoch, also ``'epoch'`` and the total ``'step'``."""
+    """Return ``{'iter': ...}`` as on the console; in logs by epoch also ``'epoch'`` and ``'step'`` of all epochs."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
@@ -99,7 +99,7 @@ RUN_TOTALS_KEY, PENDING_TOTALS_KEY = 'label_guard', 'label_guard_unshown'
 
 
 def add_to_run(message_hub: Any, numbers: List[int]) -> List[int]:
-    """Add ``numbers`` to the sums over all ranks; return the sums of the run, including those before a resume."""
+    """Add ``numbers`` to the sums over all ranks; return the sums of the run, including counts from before a resume."""
     info = message_hub.runtime_info
     for key in (PENDING_TOTALS_KEY, RUN_TOTALS_KEY):
         totals = info.get(key, ())
@@ -128,12 +128,12 @@ def sum_over_ranks(numbers: List[int]) -> List[int]:
 
 
 def add_numbers(numbers: Sequence[int], added: List[int]) -> List[int]:
-    """Add two ``Stats.vector``. If ``numbers`` is empty or has another length, it counts as 0."""
+    """Add two vectors of counts, see ``Stats.vector``; if their lengths differ, return only ``added``."""
     return [a + b for a, b in zip(numbers, added)] if len(numbers) == len(added) else added
 
 
 def find_skipped_ratio(numbers: List[int]) -> float:
-    """Return the largest share of skipped pixels, instances or loss elements, from a ``Stats.vector``."""
+    """Return the largest of the skipped fractions of pixels, instances and loss elements in a ``Stats.vector``."""
     counts = dict(zip(SCALARS + SEEN, numbers))
     parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
     return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
@@ -167,7 +167,7 @@ def show_loss_counts_as_they_are(log_processor: Any) -> None:
 
 
 class HookAroundTraining(Hook):
-    """Base of the hooks that run a training within a context, to notice its end."""
+    """Base of hooks that run the training within a context, so that they notice how the training ends."""
 
     def around_training(self, runner: Any) -> ContextManager[Any]:
         """Create the context in which the training runs."""
@@ -187,9 +187,9 @@ class HookAroundTraining(Hook):
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
     """Run the next ``loop.run`` within a context, which replaces an unused context of the same owner.
 
-    mmengine calls no hook when a training ends by an exception, wherever it is raised: loading, a step, validation,
-    Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are nested in those
-    of earlier ones.
+    mmengine does not call hooks when a training ends by an exception, wherever it is raised: loading, a step,
+    validation, Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are
+    nested in those of earlier owners.
     """
     run = vars(loop).get('run')
     if not isinstance(run, _RunWithin):
@@ -371,7 +371,7 @@ MIXING = ('CachedMixUp', 'CachedMosaic', 'CopyPaste', 'MixUp', 'Mosaic', 'Random
 
 
 def describe_mixing(dataset: Any) -> Optional[str]:
-    """Return a warning that the log may name a wrong file if the pipeline mixes images, else ``None``."""
+    """Return a warning, if the pipeline mixes images, that the log may name a wrong file, else ``None``."""
     steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:

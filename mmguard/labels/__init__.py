@@ -1,6 +1,6 @@
-"""Definition of valid labels, and tallies of label elements.
+"""Definition of valid labels, and tallies, which count the pixels or instances seen, skipped and remapped.
 
-Imports :mod:`mmguard.files`, :mod:`mmguard.text` and numpy; no torch, no framework.
+Imports :mod:`mmguard.files`, :mod:`mmguard.text` and numpy, but neither torch nor a framework.
 """
 
 #: Default ignore_index of label maps in mmseg and mmdet.

@@ -1,4 +1,4 @@
-"""Rule for instances (boxes, masks) with an invalid label or box."""
+"""Rule that finds and sanitizes instances (boxes, masks) with an invalid label or box."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class SanitizedInstances(NamedTuple):
 
 
 class InstanceRule(BaseRule):
-    """Rule for instances: labels in ``[min_label, num_classes)`` are valid, without an ignored label.
+    """Rule for instances: labels in ``[min_label, num_classes)`` are valid; unlike in label maps, no label is ignored.
 
-    An ignored instance (a crowd) is not trained on, so only its box is checked, because assigners use it.
+    An ignored instance (a crowd) is not trained on: only its box is checked, because assigners use the box.
     ``on_invalid='ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes it,
-    ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped: those
-    instances are removed (or raise). ``min_label`` is 1 where a detector keeps 0 for the background.
+    ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Instances with an invalid box are removed (or
+    raise), because boxes cannot be clamped. ``min_label`` is 1 where a detector keeps 0 for the background.
     """
 
     kind: ClassVar[str] = 'instances'
@@ -158,8 +158,8 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
     """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2), 0 if it is valid: int8 (N,).
 
-    ``sizes`` are height and width of the image, or an array (N, 2) with one row per box. Sizes are infinite if unknown;
-    then no box is outside.
+    ``sizes`` are height and width of the image, or an array (N, 2) with one row per box. Pass infinite sizes if
+    they are unknown: then no box is outside.
 
     Example:
         >>> find_corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()

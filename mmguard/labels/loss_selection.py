@@ -90,7 +90,7 @@ class Node(NamedTuple):
 
 
 class SelectedLoss(NamedTuple):
-    """A loss, or a head without a loss object, with its decision. ``part`` is a dict of a config or a module."""
+    """A loss, or a head without a loss object, with its ``decision``. ``part`` is a dict of a config or a module."""
 
     path: Path
     part: Any
@@ -166,7 +166,7 @@ def _find_name(cls: type, names: Any) -> str:
 
 
 def decide(cls: type, scope: str = '') -> LossDecision:
-    """Decide how to guard a loss of a class; ``scope`` is the framework if the class is of another package."""
+    """Decide how to guard losses of a class; ``scope`` is their framework if the class is of another package."""
     names = [f'{get_package(base)}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
     framework = next((one for one in (package, scope) if one in GUARDED_FRAMEWORKS), 'mmseg')

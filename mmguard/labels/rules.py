@@ -77,8 +77,8 @@ class BaseRule(ValidLabels):
         if wrong:
             ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
             raise ValueError(
-                f'label_map maps to invalid labels: {wrong}; with num_classes={self.num_classes} a target '
-                f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
+                f'label_map maps to invalid labels: {wrong}; with num_classes={self.num_classes} a mapped '
+                f'label must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
         return dict(sorted(checked.items(), key=lambda pair: pair[0] == OTHERS))
 
@@ -112,7 +112,7 @@ class BaseRule(ValidLabels):
 
 
 def apply_label_map(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
-    """Apply a label map to one value.
+    """Apply a label map to one value; the key ``'*'`` does not match ``ignore_index``.
 
     Example:
         >>> [apply_label_map({7: 0, '*': 255}, value) for value in (7, 8)], apply_label_map({'*': 1}, 255, 255)
@@ -145,8 +145,8 @@ class LabelRule(BaseRule):
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         """Sanitize an integer (or bool) label array of any shape, which is not modified.
 
-        Returns the array (``label`` itself if nothing changed) and its tally. The dtype is wider if ``ignore_index``
-        does not fit.
+        Returns the array (``label`` itself if nothing changed) and its tally. The returned dtype is wider if that of
+        ``label`` cannot hold ``ignore_index``.
         """
         if label.dtype == np.bool_:
             label = label.astype(np.uint8)  # not a view: pillow's arrays store True as the byte 255
@@ -226,7 +226,7 @@ class LabelRule(BaseRule):
 def build_label_error(
     tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
 ) -> LabelGuardError:
-    """Build the error of ``on_invalid='raise'``: file, values, counts, first positions and remedies."""
+    """Build the error of ``on_invalid='raise'``, which names file, values, counts, first positions and remedies."""
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
         f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
@@ -238,7 +238,7 @@ def build_label_error(
 
 
 def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
-    """Return {value: count} of an integer array, ascending; from a wide range of values only the ``most`` frequent."""
+    """Return {value: count} of an integer array, ascending; if values span a wide range, only the ``most`` frequent."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())
@@ -261,7 +261,7 @@ def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
 
 
 def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
-    """Describe values (value -> count), the most frequent first; ``others`` counts elements with further values.
+    """Describe values (value -> count), the most frequent first; ``others`` counts elements with other values.
 
     Example:
         >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)

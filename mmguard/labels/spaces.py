@@ -5,10 +5,11 @@ a config and built heads have the same interface, :class:`Head`.
 
 - Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head with one sigmoid
   channel has the classes 0 and 1.
-- Semantic heads of mmdet do the same with stuff maps. The head of Panoptic FPN has ``num_stuff_classes + 1`` channels,
-  but its label maps contain things and stuff, because the head itself merges all things into one class.
-- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if there are any; they skip 255
-  and all other labels of a map. mmseg's heads of these names take classes only from maps.
+- Semantic heads of mmdet index their scores by the label of a stuff map. The head of Panoptic FPN has
+  ``num_stuff_classes + 1`` channels, but its label maps contain things and stuff, because the head itself merges all
+  things into one class.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if the data set has maps; they
+  skip 255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance.
 - Region proposals are class agnostic: their losses get zeros instead of labels. Open-vocabulary heads look a label up
   among the class names. For both, the classes of the data set are valid.
@@ -64,7 +65,7 @@ class LabelSpaces:
         return self.instances if kind == 'instances' else self.pixels
 
     def to_dict(self) -> Dict[str, Space]:
-        """Return the spaces as {kind: space}, without kinds that have no space."""
+        """Return {kind: space} for each kind that has a space."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
@@ -175,12 +176,12 @@ def split_path(path: str) -> List[str]:
 
 
 def takes_labels(head: Head) -> bool:
-    """Return True if a head's ``num_classes`` counts labels."""
+    """Return True if ``num_classes`` of a head is the number of the classes in its labels."""
     return not (ELSEWHERE & set(split_path(head.path)) or head.is_a(*OTHER_COUNTS))
 
 
 def find_group(head: Head, kind: str) -> Optional[str]:
-    """Return the first name in the path of a head that :data:`GROUPS` lists, or ``None`` if none is listed."""
+    """Return the first name in a head's path that :data:`GROUPS` lists for ``kind``, or ``None`` if none is listed."""
     names = split_path(head.path)
     if not names or not names[-1].endswith('_head'):
         return None
@@ -188,7 +189,7 @@ def find_group(head: Head, kind: str) -> Optional[str]:
 
 
 def build_spaces(head: Head) -> Iterator[Space]:
-    """Yield one :class:`Space` per kind of label that a head uses; nothing if the head uses no labels."""
+    """Yield a :class:`Space` for each kind of label that a head uses, and nothing if it does not use labels."""
     if not takes_labels(head):
         return
     group = find_group(head, 'pixels')
@@ -205,7 +206,7 @@ def build_spaces(head: Head) -> Iterator[Space]:
 
 
 def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """Collect the valid labels of a model's heads. If no head sets a class count, use the number of class ``names``."""
+    """Collect the valid labels of a model's heads. If none sets a class count, use ``len(names)`` for instances."""
     heads = list(heads)
     found = tuple(space for head in heads for space in build_spaces(head))
     instances = _choose_leading(found, 'instances')
@@ -216,7 +217,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Return the space with the fewest classes among the heads with the first name of ``GROUPS`` that is present."""
+    """Find the first name of ``GROUPS`` that a head has; return the space with the fewest classes of such heads."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -252,7 +253,7 @@ def _find_ignore_index(head: Head, group: str) -> int:
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the ``ignore_index`` of a loss (a config, a module or the first of a list), or NOT_IGNORED if unset."""
+    """Return the ``ignore_index`` of a loss (config, module, or list: its first item), or NOT_IGNORED if unset."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):
@@ -281,7 +282,7 @@ class _ModuleHead:
 
 
 def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
-    """Return the valid labels of a built model's heads. If no head sets a class count, use the class ``names``."""
+    """Return the valid labels of a built model. If no head sets a class count, use ``len(names)`` for instances."""
     heads = (_ModuleHead(name, module) for name, module in model.named_modules())
     ends = (head for head in heads if (split_path(head.path) or [''])[-1].endswith('_head'))
     return collect_label_spaces(ends, names, 'the classes of the data set')
@@ -290,8 +291,8 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
 def from_loss(model: Any, loss_name: str) -> Dict[str, Space]:
     """Return the valid labels of a loss (``'decode_head.loss_decode.0'``) as {kind: space}, from the head that owns it.
 
-    The loss's own ``num_classes`` overrides that of its head. A loss outside of known heads gets a space of each kind.
-    The dict is empty if no module sets a number of classes, as for region proposals.
+    The loss's own ``num_classes`` overrides that of its head. A loss outside of known heads gets a space for pixels
+    and one for instances. The dict is empty if no module sets a number of classes, as for region proposals.
     """
     loss, *owners = _walk_up(model, loss_name)
     own = _find_first_int([loss.module], 'num_classes')

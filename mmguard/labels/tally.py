@@ -1,4 +1,4 @@
-"""Counts of label elements seen, skipped, remapped and mapped in a file, and their storage in samples."""
+"""Tallies, which count labels seen, skipped, remapped and mapped in a file, and functions to store them in samples."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Tally:
     """Exact counts of label elements (pixels, instances or loss elements).
 
     Adding is associative and commutative and ``Tally()`` is its neutral element, so tallies of workers, ranks
-    and machines can be merged in any order. With more than 32 values, the order may decide which are counted
-    individually; every sum stays exact.
+    and machines can be merged in any order. With more than 32 values, the order may decide which values are
+    counted individually; every sum stays exact.
 
     Args:
         total (int): Elements seen.
@@ -206,7 +206,7 @@ _KEYS = ('seg_map_path', 'img_path')
 
 
 def get_file(sample: Any) -> Optional[str]:
-    """Return the label file, else the image of a sample (of its first camera), or ``None`` if neither is known.
+    """Return the label file of a sample, else its image (of the first camera), or ``None`` if neither is known.
 
     Example:
         >>> get_file({'img_path': ['front.jpg', 'left.jpg']}), get_file({})
@@ -269,7 +269,7 @@ def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any
 
 
 def _join_record(sample: Any, kind: str, tally: Tally, label_map: Mapping[Any, int]) -> Record:
-    """Return the sample's record with a tally added, merged with that of an earlier guard, if any."""
+    """Return the sample's record with a tally added, merged with the tally of an earlier guard, if any."""
     joined: Record = dict(sample.get(LABEL_GUARD) or {})
     if kind in joined:
         tally = read_counts(joined[kind]).merge_second_guard(tally)

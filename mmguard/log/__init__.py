@@ -1,4 +1,4 @@
-"""Statistics of a run: their sums, the writer and the reader of their files, and the texts of the log.
+"""Modules that sum the statistics of a run, write and read its files, and build the texts of its log.
 
-Imports :mod:`mmguard.labels` and the packages below it; no framework.
+Imports :mod:`mmguard.labels` and the packages below it, but not a framework.
 """

@@ -1,4 +1,4 @@
-"""Flight record: the last batches of a training and how it ended."""
+"""Writer and reader of the flight record: the last batches of a training, and how the training ended."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SURPLUS = 10
 class FlightRecord:
     """JSON-lines file of bounded size with at least the last ``capacity`` batches; replaces an existing file.
 
-    Each line is passed to the operating system immediately, so none is missing after a kill. A line that could not be
-    written, e.g. on a full disk, is written with the next one; ``error`` is the reason. The process holds a lock on the
-    file as long as it lives and writes, so a reader can tell if the training still runs.
+    Each line is passed to the operating system immediately, so no line is missing after a kill. A line that could not
+    be written, e.g. on a full disk, is written with the next line; ``error`` is the reason. The process holds a lock on
+    the file as long as it lives and writes, so a reader can tell if the training still runs.
     """
 
     def __init__(self, path: str, capacity: int, rank: int = 0) -> None:
@@ -50,7 +50,7 @@ class FlightRecord:
             self._file = None
 
     def remove(self) -> None:
-        """Remove the file, after a training that ended well."""
+        """Remove the file after a training that ended without an error."""
         self.close()
         with contextlib.suppress(OSError):
             os.unlink(self.path)
@@ -127,7 +127,7 @@ class Flight:
 
     @property
     def error(self) -> str:
-        """Type and message of the exception; empty without one."""
+        """Type and message of the exception; ``''`` without an exception."""
         return '' if self.exception is None else f'{self.exception.type}: {self.exception.message}'
 
 

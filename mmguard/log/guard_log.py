@@ -1,4 +1,4 @@
-"""The log of a run as an object with a data frame, files and plots."""
+"""Log of a run as an object that returns a data frame and a list of files, and draws plots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_ROWS = 10_000_000
 
 
 def read_log(path: Union[str, Path]) -> GuardLog:
-    """Read the log of a run by ``LabelGuardHook`` or ``TallyLog``, of all ranks.
+    """Read the log that ``LabelGuardHook`` or ``TallyLog`` wrote in a run, on all ranks.
 
     Args:
         path (str or Path): ``label_guard.jsonl``, or a folder, for the newest run in or below this folder.
@@ -46,17 +46,17 @@ def read_log(path: Union[str, Path]) -> GuardLog:
 
 
 class GuardLog:
-    """Log of the labels that a run skipped or remapped, see :func:`read_log`; ``str()`` lists worst files and sums.
+    """Log of the labels that a run skipped or remapped, see :func:`read_log`; ``str()`` lists sums and the worst files.
 
     Attributes:
         folder (Path): The folder of its files.
-        modes (list[str]): The modes in the log, of ``'train'``, ``'val'`` and ``'test'``.
+        modes (list[str]): The modes that the log has: ``'train'``, ``'val'``, ``'test'`` or some of them.
         problems (list[str]): Parts that could not be read.
         run (LoggedRun): The records of all ranks.
         lines (dict[str, LoggedStats]): Mode -> the sums of its lines.
 
     Raises:
-        ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
+        ImportError: ``to_frame`` is called without pandas, or ``plot`` without matplotlib.
     """
 
     def __init__(self, files: RunFiles) -> None:

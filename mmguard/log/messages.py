@@ -1,4 +1,4 @@
-"""Texts of the log: lines, tables, their rate limits, and the warning about unreported guards."""
+"""Functions that build the lines and tables of the log, limit their rate, and warn if no hook reports the counts."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _describe_values(tally: Tally) -> str:
 
 
 def describe_totals(totals: Stats, ranks: int = 1) -> List[str]:
-    """Return the sums of a loop over ``ranks`` processes: lines for pixels, instances, losses, files and iterations."""
+    """Return lines with the sums of a loop over ``ranks`` processes: pixels, instances, losses, files, iterations."""
     among = '' if totals.iterations else Message(' in the offending iterations')
     lines: List[str] = []
     for kind in KINDS:
@@ -262,7 +262,7 @@ def describe_unreached(names: Sequence[str]) -> str:
 
 
 def list_names(items: Sequence[str], between: str = ', ') -> str:
-    """Join the first eight items, and append the number of further items."""
+    """Join the first eight items and the number of further items; return ``'unknown'`` for an empty list."""
     more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
     return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
 
@@ -303,7 +303,7 @@ class ConsoleLines:
         return describe_offence(join('', ('guard: ', describe_place(mode, begin, end))), window) if window else ''
 
     def end_loop(self, mode: str, loop: ModeStats, log: str) -> str:
-        """Return the summary of a loop, or only the last line of its iterations if a validation or test is repeated."""
+        """Return the summary of a loop, or only the last line of a validation or test with an earlier one's result."""
         line, result = self.end_window(mode), (mode, bool(loop.sums))
         if mode != 'train' and result in self._closed:
             return line
@@ -313,7 +313,7 @@ class ConsoleLines:
 
 
 class RateLimiter:
-    """Rate limit for log lines: the first ones pass, then one per period, with the number of suppressed lines."""
+    """Rate limit for log lines: it allows the first lines, then one per period, and counts the lines held back."""
 
     def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
         self._left = first
@@ -331,7 +331,7 @@ class RateLimiter:
         return False
 
     def describe_held_back(self) -> str:
-        """Return the end of a line, `` (and 3 such iterations since the last line)``, or ``''``."""
+        """Return `` (and 3 such iterations since the last line)`` to end a line, or ``''`` if none was held back."""
         held_back, self._held_back = self._held_back, 0
         return f' (and {quantity(held_back, "such iteration")} since the last line)' if held_back else ''
 
@@ -345,7 +345,7 @@ _find_run: Optional[Callable[[], Optional[Run]]] = None
 
 
 def set_run_finder(find_run: Callable[[], Optional[Run]]) -> None:
-    """Set the function that returns the current run of a framework, ``None`` outside of a run."""
+    """Set the function that returns the current run of a framework, or ``None`` outside of a run."""
     global _find_run
     _find_run = find_run
 

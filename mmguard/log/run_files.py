@@ -1,4 +1,4 @@
-"""Reader of the files of a run: the lines of the log, their sums by mode, and the records."""
+"""Reader of the files of a run: it reads the lines of the log, sums them by mode, and adds up the records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnreadParts:
     cut_off: List[str] = field(default_factory=list)
 
     def add(self, place: str, reason: object) -> None:
-        """Count a record that is left out, and keep the reason of the first ones."""
+        """Count a record that is left out, and keep the reason if it is one of the first records."""
         self.records += 1
         if self.records <= _NAMED:
             self.first.append(f'{place} is left out: {reason}')
@@ -108,11 +108,11 @@ class LogLine:
 
     @property
     def place(self) -> int:
-        """The iteration since the start of the training; in a test, the iteration of the test."""
+        """The iteration, counted from the start of the training, or in a test from the start of the test."""
         return self.iter if self.step is None else self.step
 
     def to_stats(self) -> Stats:
-        """Return the sums over the images, and the tallies of single files."""
+        """Return statistics: the sums over the images, and the tallies of single files."""
         pixels = Tally(self.total, self.skipped_pixels, self.remapped_pixels)
         skipped, remapped = self.skipped_instances, self.remapped_instances
         instances = Tally(self.total_instances, skipped, remapped, reasons=self.reasons)
@@ -164,7 +164,7 @@ class LoggedStats(ModeStats):
         self.add(stats, {'iter': line.iter})
 
     def _restore_values(self, kind: str, tally: Tally) -> Tally:
-        """Return the tally of a file, with the values of the file's previous line if it was logged without values."""
+        """Return the tally of a file, with the values of the file's previous line if its own line has no values."""
         count, before = tally.skipped + tally.remapped, self._last.get((kind, tally.source))
         if count and not (tally.values or tally.reasons or tally.other_values):
             if before is None:  # the previous line is missing
@@ -213,7 +213,7 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """Return all files of a run, given one file (log, record, flight record), or of the newest run in a folder.
+    """Return all files of the run that a file (log, record, flight record) is from, or of the newest run in a folder.
 
     Raises:
         NotALog: Nothing was found.
@@ -250,7 +250,7 @@ def _find_newest(folder: Path) -> RunFiles:
 
 
 def _detect_content(path: Path) -> str:
-    """Return ``'crash'``, ``'record'`` or ``'log'``, judging by the first line of a file, or all of it."""
+    """Return ``'crash'``, ``'record'`` or ``'log'``, judged by the first line of a file, or by the whole file."""
     with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs reports what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)
@@ -269,7 +269,7 @@ def _strip_rank(path: Path) -> Path:
 
 
 def _find_ranks(first: Path) -> List[Path]:
-    """Return the existing ones of ``a.json``, ``a.rank1.json``, ``a.rank2.json``, ..., given ``a.json``."""
+    """Return the existing files of all ranks, ``a.json``, ``a.rank1.json``, ``a.rank2.json``, ..., given ``a.json``."""
     ranks = {_parse_rank(path, first): path for path in first.parent.glob('*')}
     found = [ranks[rank] for rank in sorted(rank for rank in ranks if rank is not None)]
     return [path for path in (first, *found) if path.is_file()]
@@ -345,7 +345,7 @@ class _ModeJson:
 
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
-    """Add up the records of all ranks. Unreadable records are listed in ``problems``; nothing is raised."""
+    """Add up the records of all ranks. Unreadable records do not raise an error: ``problems`` lists them."""
     run, unread = LoggedRun(), UnreadParts()
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Writer of the files of a run: its JSON lines, and the sums of its modes."""
+"""Writer of the files of a run: a JSON line for each iteration with invalid labels, and the sums of each mode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FULL_NOTE = 'size limit reached: no further line is written; the sums continue 
 class JsonLines:
     """Writer of one JSON object per line, each passed to the operating system immediately.
 
-    A process that dies loses no line already written. If a killed process left a last line half-written, a new line is
+    A process that dies does not lose written lines. If a killed process left a last line half-written, a new line is
     begun after it. A line that cannot be written is dropped (``error`` is the reason), and the next one is tried:
     training continues either way. When the file reaches ``MAX_MB``, a last line says so (``is_full``).
     """
@@ -158,7 +158,7 @@ class ModeStats:
         return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
 
     def totals(self, loops: Optional[Stats] = None) -> Stats:
-        """Return the sums of the current loop, or ``loops`` if given, with the numbers of files."""
+        """Return the sums of the current loop, or the given ``loops``, with the numbers of files filled in."""
         return replace(
             self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
         )
@@ -177,7 +177,7 @@ class RunLog:
 
     The sums have their own file, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
     one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
-    that continues in the same folder adds its sums to those of the file; a file that cannot be read is kept, and the
+    that continues in the same folder is added to the runs in the file; a file that cannot be read is kept, and the new
     run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Every rank other than 0 has its own files. Nothing is
     raised if the disk cannot be written: see :meth:`take_problems`. ``framework`` is ``'openmmlab'``, ``'pytorch'``
     (your own loop) or ``'nnunet'``.
@@ -285,7 +285,7 @@ class RunLog:
         self._lines.close()
 
     def take_problems(self) -> List[str]:
-        """Return new messages about files that cannot be written or are full; each file is reported once."""
+        """Return new messages about files that cannot be written or continued or are full; report each problem once."""
         if not (self._lines.error or self._error or self._lines.is_full or self._kept):
             return []
         problems = {}

@@ -1,4 +1,4 @@
-"""Statistics: sums of tallies over one or more iterations, a loop or a run, and over its files."""
+"""Statistics: sums of tallies over one or more iterations, a loop or a run, and for each of its files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ByKind = Dict[str, List[Tally]]
 
 
 def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
-    """Return ``{'pixels': [...], 'instances': [...]}``."""
+    """Return ``{'pixels': [...], 'instances': [...]}`` with copies of the given tallies' lists."""
     return {'pixels': list(pixels), 'instances': list(instances)}
 
 
@@ -310,7 +310,7 @@ class PerFileStats:
             self._indices.setdefault(name, len(self._indices))
 
     def add(self, kind: str, tally: Tally) -> bool:
-        """Add the tally of a file, ``tally.source``; return True if its invalid values are the same as last time.
+        """Add the tally of a file, ``tally.source``; return True if its invalid values equal those of its last tally.
 
         The log then needs only the sums. The counts of several values must be equal, too; the count of a single value
         follows from the sums.
@@ -339,7 +339,7 @@ class PerFileStats:
         ]
 
     def count_files(self, kind: str) -> int:
-        """Return the number of files with anything of that kind skipped or remapped in this loop."""
+        """Return the number of files with skipped or remapped elements of a kind in this loop."""
         return int(self._counts[kind][:, :2].any(axis=1).sum())
 
     def _find_offending(self) -> np.ndarray:

@@ -38,7 +38,7 @@ def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[floa
 
     Raises:
         ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
-        TypeError: Any other type.
+        TypeError: ``class_weight`` has any other type.
     """
     if class_weight is None:
         return None
@@ -86,8 +86,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
     """Base of the guarded cross entropies of all scopes; a subclass only sets class attributes.
 
     Args:
-        use_sigmoid (bool): Binary cross entropy of sigmoid scores.
-        use_mask (bool): Binary cross entropy of per-class instance masks.
+        use_sigmoid (bool): Compute the binary cross entropy of sigmoid scores.
+        use_mask (bool): Compute the binary cross entropy of per-class instance masks.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
         class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
             ``.json`` or ``.yaml`` file (a pickle is refused).

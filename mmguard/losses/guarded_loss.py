@@ -1,4 +1,4 @@
-"""Wrapper that sanitizes the labels of any loss, and ``GuardedX`` for every stock loss X."""
+"""Wrapper that sanitizes the labels of any loss, and a class ``GuardedX`` for every stock loss X."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
     Args:
         loss (str, type, dict or nn.Module): The type of the loss, which is built in the current scope with
             ``arguments``, or the config of the loss, or the loss itself.
-        num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None`` means the channels of the scores.
+        num_classes (int, optional): Valid labels are ``[0, num_classes)``. Default: the classes of the scores.
         ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None`` means that of
             the loss (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
@@ -236,7 +236,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
 
 def merge_arguments(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
-    """Merge ``loss=dict(...)`` with the arguments next to it; raise ValueError if both set an argument differently."""
+    """Merge ``loss=dict(...)`` with the arguments next to it; raise ValueError if the two set different values."""
     twice = [name for name in arguments if name in loss and not _is_same(loss[name], arguments[name])]
     if twice:
         both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)

@@ -1,6 +1,6 @@
 """Guarded counterparts of ``torch.nn``'s losses, with the same names, arguments and state.
 
-Imports no framework, and nothing above :mod:`mmguard.functional`.
+Does not import a framework, or anything above :mod:`mmguard.functional`.
 """
 
 from mmguard.nn.cross_entropy import BCEWithLogitsLoss, CrossEntropyLoss

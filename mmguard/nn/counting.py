@@ -1,4 +1,4 @@
-"""Running counts of a loss, kept on the device until read, and reported when the process ends."""
+"""Running counts of a loss, which stay on the device until they are read, and are reported when the process ends."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class AddsCounts:
     sampler reads the losses under ``no_grad`` before the training call sees the same labels. Calls that activation
     checkpointing repeats are counted once.
 
-    The sum is not a buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
-    average of models would average it.
+    The sum is not a buffer, so the state_dict is that of the stock loss. DDP would overwrite a buffer with that of rank
+    0, and code that averages models would average it.
     """
 
     training: bool
@@ -156,7 +156,7 @@ class KeepsTally(AddsCounts):
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:
-        """:attr:`counts`, for class indices followed by a count per invalid value; ``None`` before any call."""
+        """:attr:`counts`, followed (for class indices) by a count per invalid value; ``None`` before any call."""
         return self._counts
 
     @property
@@ -214,7 +214,7 @@ class CountsLabels(AddsCounts):
             _unread.add(self)
 
     def _add_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
-        """Add the file of the first invalid element to an error, if the first index of labels is the sample.
+        """Add the file of the first invalid element to an error, if the labels' first dimension is the batch.
 
         Labels of boxes and queries are flattened over the batch, so their first index does not identify the sample.
         """

@@ -1,6 +1,6 @@
 """Guards of stock losses: one class per kind of loss, looked up by the class name of the loss.
 
-Imports no framework, and nothing above :mod:`mmguard.functional`.
+Does not import a framework, or anything above :mod:`mmguard.functional`.
 """
 
 from __future__ import annotations

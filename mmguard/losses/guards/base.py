@@ -24,7 +24,7 @@ class LossGuard:
 
     @property
     def ignore_index(self) -> int:
-        """The label that the stock loss ignores by itself."""
+        """The label that the stock loss ignores by itself; 255 if it has no such attribute."""
         for name in ('ignore_index', 'ignore_label'):
             value = getattr(self.loss, name, None)
             if value is not None:

@@ -16,7 +16,7 @@ from mmguard.losses.guards.base import LossGuard, mark
 
 
 class DetectionGuard(LossGuard):
-    """Guard for classes ``[0, num_classes)``, the background ``num_classes``, and no ignored label.
+    """Guard of losses with classes ``[0, num_classes)``, the background label ``num_classes``, and no ignored label.
 
     If ``GuardedLoss`` has its own ``ignore_index``, elements with this label are excluded.
     """
@@ -46,7 +46,7 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 
 
 def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
-    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: 0-d tensors.
+    """Count the elements that an ``avg_factor`` counts; return the numbers of the valid ones and of all: 0-d.
 
     ``counted`` and ``skipped`` are masks of valid and invalid elements; those with weight 0 are not counted.
     """
@@ -58,7 +58,7 @@ def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], p
 
 
 def mean_correction(sanitized: Sanitized) -> Tensor:
-    """Return the ratio that converts a mean over all elements (0 where excluded) into the mean over the kept ones."""
+    """Return the ratio that converts a mean over all elements, with 0 for excluded ones, to a mean over the others."""
     return correct_for_excluded(sanitized.keep.sum(), sanitized.keep.numel())
 
 
@@ -178,8 +178,8 @@ def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
 class EQLV2Guard(DetectionGuard):
     """Guard that replaces an excluded row by a certain and correct prediction of the background.
 
-    The row's loss and accumulated gradient are exactly 0. Nothing is deleted, so nothing synchronizes, and each rank
-    takes part in the reduction.
+    The row's loss and accumulated gradient are exactly 0. No element is deleted, so the guard does not synchronize, and
+    each rank takes part in the loss's reduction over ranks.
     """
 
     serves = ('mmdet.EQLV2Loss',)

@@ -54,7 +54,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Return ``scores.isfinite().all()`` ten times as fast, from minimum and maximum, which pass on NaN."""
+    """Compute ``scores.isfinite().all()`` ten times as fast, from minimum and maximum, which are NaN if a score is."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
