@@ -144,7 +144,7 @@ class GuardsLabels:
         self._get_case_log().close()
 
     def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Separate the tallies from a batch, raise for invalid labels if ``on_invalid='raise'``, and reset loss counters."""
+        """Separate a batch and its tallies, raise on invalid labels if ``on_invalid='raise'``, and reset counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._build_rule())
