@@ -135,7 +135,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 
 def _train(program: Any) -> None:
-    """Compute the loss of made-up samples with all labels; raise if it is infinite or a label of the data has no output."""
+    """Compute the loss of made-up samples with all labels; raise if it is infinite or a label has no output."""
     import torch
 
     from mmguard.properties.readings import count_labels
