@@ -150,7 +150,7 @@ class GuardedLabelLoss(nn.Module):
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return int64 (3,): voxels seen, skipped, remapped in the first forward since the last call, or ``None``."""
+        """Return int64 (3,): voxels seen, skipped, remapped in the first forward since the last call; else ``None``."""
         counts, self._counts = self._counts, None
         return counts
 
@@ -158,8 +158,8 @@ class GuardedLabelLoss(nn.Module):
 class GuardedRegionLoss(nn.Module):
     """Dice and BCE of regions; a voxel whose label is neither in a region nor background is excluded from both.
 
-    Such a voxel is in no region, like background, so an additional last channel of the target marks these voxels
-    (:class:`~mmguard.nnunet.transforms.GuardedTransforms` adds it).
+    Regions alone cannot distinguish such a voxel from background, so the target marks it in an additional last channel,
+    which :class:`~mmguard.nnunet.transforms.GuardedTransforms` adds.
 
     Args:
         bce (BCEWithLogitsLoss, optional): nnU-Net's binary cross entropy.

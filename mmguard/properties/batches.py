@@ -139,7 +139,7 @@ def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str)
     if found.infinite or not found.parameters:
         return blame(subject, f'{lack}; {seen}', data)
     if 'targets' not in subject or (program.config.get('find_unused_parameters') and found.names == usual.names):
-        return note(subject, f'{lack}: several GPUs require find_unused_parameters=True; {seen}', data)
+        return note(subject, f'{lack}: training on several GPUs needs find_unused_parameters=True; {seen}', data)
     return blame(subject, f'{lack}: the ranks of a distributed training hang or fail; {seen}', data)
 
 

@@ -96,7 +96,7 @@ def _measure_padding(program: Program, data: Dict[str, Any], loaded: Any) -> flo
 
 
 def shrink_size(inputs: Tensor, most: float, least: int) -> List[int]:
-    """Return [height, width] to shrink images (N, C, H, W) to: about ``most`` pixels in total, sides >= ``least``."""
+    """Return the [height, width] to which to shrink images (N, C, H, W): about ``most`` pixels, sides >= ``least``."""
     factor = (most / inputs[:, 0].numel()) ** 0.5
     return [max(min(least, side), round(side * factor / _MULTIPLE) * _MULTIPLE) for side in inputs.shape[-2:]]
 
@@ -148,7 +148,7 @@ def _scale_instances(instances: Any, rows: float, columns: float) -> None:
 
 
 class _Steps:
-    """Record of training steps: their batches, losses, labels and edges, and the parameters with a gradient."""
+    """Record of training steps: their batches, losses, labels and image edges, and the parameters with a gradient."""
 
     def __init__(self) -> None:
         self.batches: List[FirstBatch] = []
@@ -233,7 +233,7 @@ def _step(program: Program, optimizer: Any, steps: _Steps) -> None:
 
 
 def _count(program: Program, steps: _Steps) -> None:
-    """Count the labels of the last batch, and measure image edges at the borders of own and of other labels."""
+    """Count the labels of the last batch, and measure image edges at the borders of their own and of other labels."""
     data = steps.batches[-1].data
     samples = data.get('data_samples') if isinstance(data, dict) else None
     pictures = []
@@ -252,7 +252,7 @@ def _count(program: Program, steps: _Steps) -> None:
 
 
 def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
-    """Run the model on the meta device at the full size of a scaled batch; report if only the scaled size works."""
+    """Run the model on the meta device at the full size of a scaled batch; report it if only the scaled size works."""
     model, channels = copy.deepcopy(program.build_model()).to('meta'), batch.data['inputs'].shape[1]
     for number, *sides in (batch.scaled, batch.size):
         try:
@@ -275,7 +275,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
     if idle:
         words = f'{quantity(len(idle), "parameter")} without a gradient in {batches}, such as {idle[0]}'
         finds = program.config.get('find_unused_parameters')
-        words += '' if finds else ': several GPUs require find_unused_parameters=True'
+        words += '' if finds else ': training on several GPUs needs find_unused_parameters=True'
         results.append(note('gradients', words, dict(parameters=idle[:20])))
     try:
         held = {id(one) for group in runner.optim_wrapper.param_groups for one in group['params']}

@@ -48,7 +48,7 @@ _PARTS = {
 
 
 class StartedRunner(Runner):
-    """Runner whose ``train()`` stops before the first iteration, and which logs no environment and dumps no config."""
+    """Runner that does not log the environment or dump the config, and stops ``train()`` before the first iteration."""
 
     def _do_nothing(self, *_: Any) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Readers of packed and unpacked samples, and builders of packed samples that need no data of the user."""
+"""Readers of packed and unpacked samples, and builders of packed samples that do not need the user's data."""
 
 from __future__ import annotations
 

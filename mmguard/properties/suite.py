@@ -11,7 +11,7 @@ from mmguard.properties.worker import OutOfTime, Worker, time_limit
 
 
 class Property(NamedTuple):
-    """Property that every training must have, or a stage of a training; ``test`` is ``'module.function'``."""
+    """Property that every training must have, or a stage of a training; ``test`` names its ``'module.function'``."""
 
     test: str
     summary: str
@@ -123,7 +123,7 @@ def run_property(
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Iterator[PropertyRecord]:
-    """Test properties, each in at most half of the remaining time, so that time is left for all others."""
+    """Test properties, each but the last in at most half of the remaining time, so that time is left for the others."""
     ends = time.monotonic() + seconds
     known: Dict[str, Tuple[str, str]] = {}
     for name in names:

@@ -120,7 +120,7 @@ def check_marks(program: Program) -> List[Result]:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare the class names of a metric, or of its file, with the data set's: swapping them keeps the score."""
+    """Compare class names of a metric, or of its file, with the data set's, because swapped names keep the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     results = []
     for key, value in vars(metric).items():
@@ -265,7 +265,7 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
 
 
 def _decode(dataset: Any, path: Any) -> Optional[np.ndarray]:
-    """Decode a label map as the pipeline's loader does; ``None`` if it fails or is not an integer map (H, W)."""
+    """Decode a label map as the pipeline's loader does; ``None`` if that fails or the map is not of integers (H, W)."""
     import mmcv
 
     steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]

@@ -89,8 +89,8 @@ class Worker:
 
     Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
     to the null device. The state of their modules is kept until the process ends. ``memory`` limits the process, in
-    bytes, where the system reports its memory. If ``forks`` is true on Linux, the process has the modules that are
-    imported here, which saves seconds; CUDA must not be in use.
+    bytes, where the system reports its memory. If ``forks`` is true on Linux, the process starts with the modules
+    that are imported here, which saves seconds; CUDA must not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
@@ -308,7 +308,7 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    """Refuse look-ups of names, connections and messages to other hosts, not Unix sockets, whose address is a string."""
+    """Refuse name look-ups, connections and messages to other hosts; allow Unix sockets, whose address is a string."""
     is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
     if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')

@@ -191,7 +191,7 @@ class CaseSource(Source):
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Predict the facts for new entries in dataset.json, and for label files changed as by :func:`relabel`.
+        """Predict the facts for new entries in dataset.json, and for label files as :func:`relabel` would change them.
 
         Return ``None`` if the data set has so many cases that the last scan did not keep all records.
         """

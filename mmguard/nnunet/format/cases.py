@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if the first image in dataset.json is a file; for nnU-Net v1, its name would lack the channel."""
+    """Return True if the first image exists as named in dataset.json; nnU-Net v1 appends the channel to file names."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None

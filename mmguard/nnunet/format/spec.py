@@ -1,6 +1,6 @@
 """Reader of dataset.json that finds faults by the rules of nnU-Net's LabelManager and integrity check.
 
-Sources: nnunetv2/utilities/label_handling/label_handling.py and experiment_planning/verify_dataset_integrity.py there.
+Sources: utilities/label_handling/label_handling.py and experiment_planning/verify_dataset_integrity.py of nnunetv2.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_spec(path: str) -> DatasetSpec:
 
 
 def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
-    """Return the declarations in a dataset.json; in a ``root`` named ``DatasetXXX_NAME``, it always counts as v2."""
+    """Return the declarations in a dataset.json, which always counts as v2 if ``root`` is named ``DatasetXXX_NAME``."""
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
     spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
@@ -258,7 +258,7 @@ _LOOKED_AT = 5000
 
 
 def find_raw_datasets(target: str) -> List[str]:
-    """Return the data set folders of a target, which is one of them, its dataset.json, or a folder like nnUNet_raw."""
+    """Return the data set folders of a target (a data set folder, its dataset.json, or a folder like nnUNet_raw)."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if not os.path.isdir(target):

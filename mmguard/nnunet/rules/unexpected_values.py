@@ -140,7 +140,7 @@ class UnexpectedValues(VolumeCause):
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return the well-known data set whose numbering the files use, and {value: declared label} if they differ."""
+        """Return the known data set whose numbering the files use, and {value: declared label} where these differ."""
         found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
             value: labels.name_of(value)
@@ -151,7 +151,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
-        """Match the values in the files with as many declared labels, in order; return {value: label} if unequal."""
+        """Match values in the files with as many declared labels, in order; return {value: label} for unequal pairs."""
         found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:

@@ -155,7 +155,7 @@ class RarerThanFolds(DataRule):
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
-    """Return {class: cases} for classes that occur in fewer cases than folds; {} if files are unread or for regions."""
+    """Return {class: cases} for classes that occur in fewer cases than folds; {} for unread files or for regions."""
     volumes = labels.volumes
     if volumes is None or volumes.labels_read < max(FOLDS, volumes.cases) or 'regions_class_order' in volumes.content:
         return {}
