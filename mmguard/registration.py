@@ -24,10 +24,10 @@ _NO_RUN = 'mmengine'
 
 
 def register_all() -> None:
-    """Register transforms and hooks in mmengine's root, and losses in the root and in every installed scope.
+    """Register transforms and hooks in mmengine's root registries, and losses there and in every installed scope.
 
     A registry that is queried with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
-    parent, so the losses are registered in each.
+    parent, so the losses are registered in each scope.
     """
     set_run_finder(_find_run)
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):

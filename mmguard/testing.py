@@ -1,6 +1,6 @@
-"""Assertions for tests of a data pipeline, a loss, a model or a metric, with pytest or plain PyTorch.
+"""Assertions about a data pipeline, a loss, a model or a metric, for tests with pytest or in plain PyTorch code.
 
-They test properties of every valid training on small inputs, as ``mmguard dry-run`` does. Each assertion returns a
+They test on small inputs what every valid training must do, as ``mmguard dry-run`` does. Each assertion returns a
 result that says what was run, or raises :class:`PropertyFailure` if a property is broken or could not be tested. See
 ``docs/testing.md``. OpenMMLab is not needed.
 """
@@ -53,15 +53,15 @@ def assert_moves_together(
     Args:
         transform (callable): Takes an image, uint8 of shape (H, W, 3), and its label; returns both, as arrays or
             tensors, the image of shape (H, W, C) or (C, H, W).
-        labels (str): ``'mask'``: the label is a uint8 array (H, W) of 0 and 20. ``'boxes'``: a float array (N, 4) of
-            x1, y1, x2, y2.
+        labels (str): ``'mask'`` if the label is a uint8 array (H, W) of 0 and 20, ``'boxes'`` if it is a float array
+            (N, 4) of x1, y1, x2, y2.
         tries (int): Number of seeds; ``random``, NumPy and PyTorch are seeded with each.
 
     Returns:
         Result: Gives the number of images in which the figure was seen.
 
     Raises:
-        PropertyFailure: Gives the shift or flip that moves the image onto its label, and the seed.
+        PropertyFailure: Image and label differ; the message names the shift or flip that aligns them, and the seed.
 
     Example:
         >>> print(assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1])))
@@ -99,7 +99,7 @@ def assert_ignores(loss: Callable[[Tensor, Tensor], Tensor], ignore_index: int =
         ignore_index (int): Label of ignored pixels.
 
     Raises:
-        PropertyFailure: Gives the largest gradient of an ignored pixel, relative to that of other pixels.
+        PropertyFailure: Ignored pixels have a gradient; the message compares the largest one with other pixels.
 
     Example:
         >>> print(assert_ignores(nn.CrossEntropyLoss(ignore_index=255)))
@@ -126,7 +126,7 @@ def label_to_output(
     """Return {class: output whose score a target of this class raises most}; ``None`` if no output is clearly first.
 
     Args:
-        model (nn.Module): In training mode.
+        model (nn.Module): Model in training mode.
         loss (callable): Takes the model's result and the target; returns the classification loss.
         make_batch (callable): Takes a class; returns inputs, which are the same for each class, and a target of this
             class only.
@@ -157,7 +157,7 @@ def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.
             by name, before the backward pass.
 
     Raises:
-        PropertyFailure: Names the loss that is not finite, or the parameters that get no gradient.
+        PropertyFailure: A loss is not finite, or parameters get no gradient; the message names them.
     """
 
     def add(losses: Mapping[str, Tensor]) -> Tensor:
@@ -185,7 +185,7 @@ def assert_full_marks(
             file; the target is the same file, loaded by the pipeline.
 
     Raises:
-        PropertyFailure: Gives the value that the ground truth gets; not run if the data set is empty.
+        PropertyFailure: The ground truth does not get the best value (see the message), or ``dataset`` is empty.
 
     Example:
         >>> print(assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)]))

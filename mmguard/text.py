@@ -1,4 +1,4 @@
-"""Texts for people: numbers and lists in sentences, visible characters, and descriptions of exceptions."""
+"""Functions for texts that people read: format numbers and lists, escape characters, describe exceptions."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def describe_broken_import(error: BaseException) -> str:
 
 
 def find_own_failure(error: BaseException) -> str:
-    """Return the line as ``'mmguard/text.py:31 in wrap'`` if mmguard's own code raised an exception, else ''.
+    """Return the line of mmguard's own code that raised an exception, as ``'mmguard/text.py:31 in wrap'``, or ''.
 
     Exceptions that mmguard raises on purpose are messages for the user, not failures.
     """

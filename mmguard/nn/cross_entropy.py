@@ -16,8 +16,8 @@ from mmguard.nn.counting import KeepsTally
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
     """``torch.nn.CrossEntropyLoss`` that excludes invalid targets.
 
-    See :func:`mmguard.functional.cross_entropy` for valid targets, differences to PyTorch and ``on_invalid``. The other
-    arguments, buffers and state_dict are the stock ones, so checkpoints load in both directions.
+    See :func:`mmguard.functional.cross_entropy` for valid targets, ``on_invalid`` and differences from PyTorch. All
+    other arguments, the buffers and the state_dict are PyTorch's, so that checkpoints load in both directions.
 
     Example:
         >>> criterion = CrossEntropyLoss(ignore_index=255)
@@ -43,7 +43,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss as :func:`mmguard.functional.cross_entropy`."""
+        """Compute the loss like :func:`mmguard.functional.cross_entropy`, and record the counts."""
         loss, counts = cross_entropy_and_counts(
             input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing, self.on_invalid
         )
@@ -61,8 +61,8 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
     """``torch.nn.BCEWithLogitsLoss`` that excludes targets outside [0, 1], NaN included.
 
-    See :func:`mmguard.functional.binary_cross_entropy_with_logits` for ``ignore_index`` and ``on_invalid``. The other
-    arguments, buffers and state_dict are the stock ones.
+    See :func:`mmguard.functional.binary_cross_entropy_with_logits` for ``ignore_index`` and ``on_invalid``. All
+    other arguments, the buffers and the state_dict are PyTorch's.
 
     Example:
         >>> criterion = BCEWithLogitsLoss(ignore_index=-1)
@@ -87,7 +87,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss as :func:`mmguard.functional.binary_cross_entropy_with_logits`."""
+        """Compute the loss like :func:`mmguard.functional.binary_cross_entropy_with_logits`, and record the counts."""
         loss, counts = binary_cross_entropy_with_logits(
             input,
             target,

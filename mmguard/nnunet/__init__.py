@@ -1,5 +1,5 @@
-"""Support for nnU-Net v2: guarded trainer, format and rules of raw data sets, and the command ``mmguard nnunet``.
+"""Support for nnU-Net v2: a guarded trainer, rules and a reader for raw data sets, and the command ``mmguard nnunet``.
 
-A plugin: ``entry_points.txt`` registers its parts, and nothing outside imports it. A training without an invalid label
-imports neither rules nor format.
+This package is a plugin: ``entry_points.txt`` registers its parts, and no module outside of it imports it. A training
+without invalid labels imports neither the rules nor the reader.
 """

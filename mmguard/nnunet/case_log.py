@@ -1,4 +1,4 @@
-"""Reports of a guarded nnU-Net trainer: console lines, log files for ``mmguard report``, and counts at the end."""
+"""Log of a guarded nnU-Net trainer: lines and final counts for the console, and files for ``mmguard report``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mmguard.text import visible
 
 
 class CaseLog:
-    """Log of a guarded nnU-Net training: console lines, and files for ``mmguard report``, as LabelGuardHook writes.
+    """Log of a guarded nnU-Net training: prints lines, and writes files for ``mmguard report`` like LabelGuardHook.
 
-    The console shows one line for each of the first 20 iterations with invalid labels, then one line per 10 s. The
-    file holds a line for each iteration with invalid labels, with cases and values.
+    The console shows one line for each of the first 20 iterations with invalid labels, then at most one
+    line per 10 s. The file has one line, with cases and values, for every iteration with invalid labels.
 
     Args:
         folder (str): Folder of the log files, which are created at the first line.
-        rank, world_size (int): Rank of this process, number of processes. Each process has its own files.
+        rank, world_size (int): Rank of this process, and number of processes. Each process has its own files.
         rule (LabelRule): Defines the valid labels.
         classes (sequence of str): Names of the labels, from 0 on.
         print_line (Callable[[str], None]): Prints a line on the console and in nnU-Net's log.
@@ -50,7 +50,7 @@ class CaseLog:
         self._hinted = False
 
     def rename_earlier(self) -> None:
-        """Rename the log files of an earlier training in this folder: ``label_guard.jsonl.old``."""
+        """Append ``.old`` to the names of the log files that an earlier training left in this folder."""
         for path in (self._log.lines, self._log.record):
             try:
                 if os.path.exists(path):
@@ -59,12 +59,12 @@ class CaseLog:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
     def see(self, mode: str, place: Dict[str, int], stats: Stats, cases: Sequence[str] = ()) -> None:
-        """Record the statistics of an iteration, and print its invalid labels.
+        """Record the statistics of an iteration, and print its invalid labels if the rate limit allows it.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
-            place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
-                the training iterations so far.
+            place (dict[str, int]): ``iter``, the iteration of the epoch, counted from 1; ``epoch``, counted as in
+                nnU-Net; and ``step``, the number of training iterations so far.
             stats (Stats): The statistics of the iteration.
             cases (sequence of str): The cases of the batch.
         """
@@ -102,7 +102,7 @@ class CaseLog:
         self._log.close()
 
     def _describe_valid(self) -> Dict[str, Any]:
-        """Return the settings of the guard, class names and raw folder, which the log file holds."""
+        """Return what the log file stores about valid labels: settings of the guard, class names and raw folder."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 

@@ -12,9 +12,9 @@ from mmguard.nnunet.export import SHELLS, build_line
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'nnunet',
-        help='print the line that lets nnUNetv2_train find nnUNetTrainerGuarded',
-        description='Prints the line that adds the folder of nnUNetTrainerGuarded to nnUNet_extTrainer and keeps its '
-        'other folders. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
+        help='print the shell line that lets nnUNetv2_train find nnUNetTrainerGuarded',
+        description='Prints the shell line that appends the folder of nnUNetTrainerGuarded to the environment variable '
+        'nnUNet_extTrainer. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
         'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that reads nnUNet_extTrainer.',
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Conversions of the data sets of nnU-Net v1 and the Decathlon to nnU-Net v2."""
+"""Commands of nnU-Net that convert data sets of nnU-Net v1 and of the Decathlon to nnU-Net v2."""
 
 from __future__ import annotations
 

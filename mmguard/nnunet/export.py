@@ -48,7 +48,7 @@ def export_line(shell: str = 'sh', current_value: Optional[str] = None) -> str:
 
 
 def build_line(shell: str) -> str:
-    """Return :func:`export_line` for this environment, after a check that nnU-Net will find the trainer.
+    """Return the line of :func:`export_line` for this environment, after checking that nnU-Net will find the trainer.
 
     Raises:
         CannotRun: nnU-Net would not find the trainer despite the line.

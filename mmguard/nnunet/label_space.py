@@ -18,11 +18,11 @@ def list_valid_labels(label_manager: Any) -> List[int]:
     """Return the labels that can be trained on, ascending, without the ignore label.
 
     Args:
-        label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
+        label_manager (LabelManager): nnU-Net's label manager, built from ``dataset.json``.
 
     Returns:
-        list[int]: With regions, all labels that are in a region; else the labels with an output of the network. nnU-Net
-        makes ``len(labels)`` outputs, so a label after a gap may have none.
+        list[int]: All declared labels if they form regions, else only those with an output of the network: nnU-Net
+        makes as many outputs as there are labels, so a label after a gap may have none.
     """
     labels = [int(label) for label in label_manager.all_labels]
     if label_manager.has_regions:
@@ -51,8 +51,8 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
     """Build the rule for a data set's label volumes.
 
     Args:
-        label_manager (LabelManager): nnU-Net's, built from ``dataset.json``.
-        on_invalid (str): ``'ignore'`` (leave out), ``'clip'`` (clamp into the classes) or ``'raise'`` (raise an error).
+        label_manager (LabelManager): nnU-Net's label manager, built from ``dataset.json``.
+        on_invalid (str): ``'ignore'`` leaves out invalid labels, ``'clip'`` clamps them to a class, ``'raise'`` raises.
     """
     valid, ignored = list_valid_labels(label_manager), ignore_label_of(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
@@ -60,7 +60,7 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
 
 
 class _RuleWithGaps(LabelRule):
-    """Rule whose ``label_map`` holds the values in gaps between the labels, which count as invalid, not as mapped."""
+    """Rule that ignores the values in gaps between the labels by its ``label_map``, but counts them as invalid."""
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)
@@ -74,7 +74,7 @@ class WithIgnoreLabel:
     """Label manager with an ignore label, as if the data set had declared one.
 
     Args:
-        label_manager (LabelManager): nnU-Net's, which provides all other attributes.
+        label_manager (LabelManager): nnU-Net's label manager, which provides all other attributes.
         ignore_label (int): The label to ignore.
     """
 

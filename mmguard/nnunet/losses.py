@@ -1,4 +1,4 @@
-"""nnU-Net's losses over valid voxels only, computed by the stock parts on masked inputs."""
+"""Losses of nnU-Net that exclude invalid voxels, built from the stock losses and their settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.functional.validate import format_shape
 
 
 def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
-    """Compute ``RobustCrossEntropyLoss`` as the mean over kept voxels, weighted by class if the loss has weights.
+    """Compute ``RobustCrossEntropyLoss`` as a mean over the voxels to keep, with the class weights of ``stock``.
 
     Args:
         stock (RobustCrossEntropyLoss): nnU-Net's loss; its weight, ignore_index and label_smoothing apply.
@@ -35,7 +35,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
 def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
     """Compute ``TopKLoss``: the mean over the k % of the voxels with the largest loss.
 
-    nnU-Net takes k % of all voxels, including declared ignored voxels; this loss takes k % of all but invalid voxels.
+    nnU-Net takes k % of all voxels, including declared ignored voxels; this loss takes k % of all except invalid ones.
 
     Args:
         stock (TopKLoss): nnU-Net's loss.
@@ -59,9 +59,9 @@ def binary_cross_entropy(
         stock (BCEWithLogitsLoss): nnU-Net's loss; its weight and pos_weight apply.
         logits (Tensor): Shape (B, R, *), floating point.
         regions (Tensor): 0 or 1, same shape as ``logits``.
-        keep (Tensor): Bool, shape (B, 1, *).
-        per_voxel (bool): If true, divide by the number of kept voxels, as nnU-Net does if an ignore label is declared;
-            else by kept voxels times regions.
+        keep (Tensor): Bool, True for the voxels to keep, shape (B, 1, *).
+        per_voxel (bool): True divides by the number of kept voxels, as nnU-Net does if an ignore label is declared;
+            False divides by that number times the number of regions.
     """
     weight = keep.to(logits.dtype) if stock.weight is None else keep * stock.weight
     total = F.binary_cross_entropy_with_logits(
@@ -71,7 +71,7 @@ def binary_cross_entropy(
 
 
 def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
-    """Compute nnU-Net's cross entropy of the kept voxels: their sum, or one value per voxel (``reduction``)."""
+    """Compute nnU-Net's cross entropy of the kept voxels: the sum, or one value per voxel, as ``reduction`` says."""
     return F.cross_entropy(
         logits,
         torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
@@ -89,14 +89,14 @@ class GuardedLabelLoss(nn.Module):
     """Dice and cross entropy of labels; a voxel whose label is not a class of the network is excluded from both.
 
     ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. If no voxel is
-    left, the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as in a stock loss that ignores all
-    voxels): the loss is finite and attached to the graph, and its gradient is 0.
+    left, the cross entropy is 0, and Dice is a constant (-1 with nnU-Net's smoothing, as in a stock loss that ignores
+    all voxels). The loss is then finite and attached to the graph, and its gradient is 0.
 
     Args:
-        ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.
-        dc (nn.Module, optional): The stock Dice, compiled or not.
-        weight_ce (float): Weight of the voxel term. If it is 0, the term is not computed.
-        weight_dice (float): Weight of Dice. If it is 0, Dice is not computed.
+        ce (RobustCrossEntropyLoss or TopKLoss, optional): nnU-Net's cross entropy.
+        dc (nn.Module, optional): nnU-Net's Dice loss, compiled or not.
+        weight_ce (float): Weight of the cross entropy, which is not computed if the weight is 0.
+        weight_dice (float): Weight of the Dice loss, which is not computed if the weight is 0.
         ignore_label (int): The label to leave out.
     """
 
@@ -158,14 +158,14 @@ class GuardedLabelLoss(nn.Module):
 class GuardedRegionLoss(nn.Module):
     """Dice and BCE of regions; a voxel whose label is neither in a region nor background is excluded from both.
 
-    In the regions such a voxel looks like background, so the target marks these voxels in one more channel, the
-    last (:class:`~mmguard.nnunet.transforms.GuardedTransforms` adds it).
+    Regions alone cannot distinguish such a voxel from background, so the target marks it in an additional last channel,
+    which :class:`~mmguard.nnunet.transforms.GuardedTransforms` adds.
 
     Args:
-        bce (BCEWithLogitsLoss, optional): The stock voxel term.
-        dc (nn.Module): The stock Dice, compiled or not.
-        weight_ce (float): Weight of the voxel term.
-        weight_dice (float): Weight of Dice.
+        bce (BCEWithLogitsLoss, optional): nnU-Net's binary cross entropy.
+        dc (nn.Module): nnU-Net's Dice loss, compiled or not.
+        weight_ce (float): Weight of the binary cross entropy.
+        weight_dice (float): Weight of the Dice loss.
         per_voxel (bool): See :func:`binary_cross_entropy`.
     """
 
@@ -184,7 +184,7 @@ class GuardedRegionLoss(nn.Module):
 
         Args:
             net_output (Tensor): Logits, shape (B, R, *).
-            target (Tensor): 0 or 1 (or bool), shape (B, R + 1, *): the regions, and the voxels to leave out.
+            target (Tensor): 0 or 1 (or bool), shape (B, R + 1, *): the regions, then the voxels to leave out.
 
         Raises:
             ValueError: The shape of ``target`` does not match ``net_output``.
@@ -192,9 +192,9 @@ class GuardedRegionLoss(nn.Module):
         expected = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
         if tuple(target.shape) != expected:
             raise ValueError(
-                f'expected target of shape {expected}, the regions and then the voxels to leave out, got '
-                f'{format_shape(target)}. After ConvertSegmentationToRegionsTransform a guarded trainer has that '
-                f'channel; your own data loader must add it'
+                f'expected target of shape {expected}, with a last channel that marks the voxels to leave out, got '
+                f'{format_shape(target)}. ConvertSegmentationToRegionsTransform of a guarded trainer adds this '
+                f'channel; your own data loader must add it, too'
             )
         keep, regions = ~target[:, -1:].bool(), target[:, :-1]
         loss = self.weight_dice * self.dc(net_output, regions, loss_mask=keep)
@@ -205,7 +205,7 @@ class GuardedRegionLoss(nn.Module):
 
 
 def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: bool) -> nn.Module:
-    """Return a guarded loss for a loss of nnU-Net, which may be inside a ``DeepSupervisionWrapper``.
+    """Return a guarded loss in place of a loss of nnU-Net, which may be in a ``DeepSupervisionWrapper``.
 
     Args:
         loss (nn.Module): Result of ``_build_loss`` of a trainer.

@@ -17,18 +17,18 @@ __all__ = ['assert_nnunet']
 
 
 def assert_nnunet(trainer: Any, tries: int = 8) -> List[Result]:
-    """Assert that nnU-Net's augmentation moves image and labels alike, and that each label, or region, has its output.
+    """Assert that nnU-Net's augmentation moves image and labels together, and each label or region trains its output.
 
     Args:
         trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
         tries (int): Number of seeds for each plane of a volume.
 
     Returns:
-        list[Result]: One for each plane, and one for the outputs, which is a note if no label clearly raises an output.
+        list[Result]: One result per plane, and one for the outputs: a note if no label clearly raises an output.
 
     Raises:
-        PropertyFailure: Image and labels move differently (names the shift or flip, and the seed), or a label has no
-            output of its own.
+        PropertyFailure: Image and labels move differently (the message names the shift or flip, and the seed), or a
+            label has no output of its own.
     """
     manager, configuration = trainer.label_manager, trainer.configuration_manager
     rotation, dummy, initial, mirror = trainer.configure_rotation_dummyDA_mirroring_and_inital_patch_size()

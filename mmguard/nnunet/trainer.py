@@ -33,10 +33,10 @@ ON_INVALID = 'MMGUARD_ON_INVALID'
 class GuardsLabels:
     """Mixin that guards any trainer that uses nnU-Net's losses.
 
-    Comes before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
-    neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
-    counted exactly in the data loader's workers, and reported case by case. On valid labels, value and gradient of
-    the loss equal those of the stock loss.
+    List it before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
+    neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice.
+    The data loader's workers count them exactly, and the log reports them case by case. On valid labels, value and
+    gradient of the loss equal those of the stock loss.
 
     Attributes:
         on_invalid (str): ``'ignore'`` leaves invalid voxels out, ``'clip'`` clamps their labels into the classes,
@@ -80,7 +80,7 @@ class GuardsLabels:
         return self.guard_loss(super()._build_loss())  # type: ignore[misc]
 
     def guard_loss(self, loss: nn.Module) -> nn.Module:
-        """Return the loss with invalid voxels left out. A trainer with its own loss overrides this method."""
+        """Return a loss that leaves invalid voxels out; a trainer with its own loss overrides this method."""
         manager = self.label_manager
         return guard_loss(loss, ignore_label_of(manager), manager.ignore_label is not None, manager.has_regions)
 
@@ -144,7 +144,7 @@ class GuardsLabels:
         self._get_case_log().close()
 
     def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Separate the counts from a batch, and reset the losses' counters."""
+        """Separate a batch and its tallies, raise on invalid labels if ``on_invalid='raise'``, and reset counters."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._build_rule())
@@ -178,7 +178,7 @@ class GuardsLabels:
         return [part for part in parts if isinstance(part, GuardedLabelLoss)]
 
     def _read_loss_counts(self) -> Dict[str, Tally]:
-        """Return the counts of voxels that the losses left out after the transforms, as {class of the loss: tally}."""
+        """Return {class of the loss: tally} for the voxels that the losses, not the transforms, left out."""
         losses = [(type(loss).__name__, loss.take_counts()) for loss in self._find_counting_losses()]
         return {name: Tally(*counts.tolist()) for name, counts in losses if counts is not None}
 

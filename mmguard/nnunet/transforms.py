@@ -1,4 +1,4 @@
-"""Guard among nnU-Net's transforms, before the step that turns labels into targets.
+"""Guard that runs among nnU-Net's transforms, before the step that turns labels into targets.
 
 The loader passes on only ``data``, ``target`` and ``keys``, but the target may be a list of tensors of any
 dtype (deep supervision). So the counts travel as the last entry of the target: from the worker to the trainer,
@@ -57,10 +57,10 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
     """Separate the counts from a batch.
 
     Args:
-        batch (dict): From nnU-Net's data loader: ``data``, ``target`` and ``keys``, the names of the cases.
+        batch (dict): Batch of nnU-Net's data loader: ``data``, ``target``, and in ``keys`` the names of the cases.
 
     Returns:
-        tuple: the batch as nnU-Net expects it, and a tally per sample, or ``None`` if the batch did not pass the
+        tuple: The batch as nnU-Net expects it, and a tally per sample, or ``None`` if the batch did not pass the
         guarded transforms.
     """
     target = batch['target']
@@ -73,14 +73,14 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
 
 
 def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
-    """Sanitize a batch of labels (no regions) that did not pass the guarded transforms, on the CPU.
+    """Sanitize on the CPU a batch of labels (not of regions) that did not pass the guarded transforms.
 
     Args:
         batch (dict): ``data``, ``target`` (shape (B, 1, *), or a list of such tensors), and optionally ``keys``.
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Returns:
-        tuple: a new batch, and a tally per sample, counted in the target or in the first target of the list.
+        tuple: A new batch, and a tally per sample, counted in the target or in the first target of the list.
     """
     target, cases = batch['target'], find_case_names(batch)
     sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
@@ -118,12 +118,12 @@ _MAKE_TARGETS = (MoveSegAsOneHotToDataTransform, ConvertSegmentationToRegionsTra
 class GuardedTransforms(BasicTransform):
     """nnU-Net's transforms with a check of every voxel's label, in the data loader's workers.
 
-    Invalid labels get the label to ignore, before regions are made from them (where they would silently become
-    background) and before targets are downsampled. The tally travels as the last entry of the sample's segmentation,
-    see :func:`append_tally`.
+    Invalid labels are sanitized before regions are made from them (where they would silently become background)
+    and before targets are downsampled. The tally travels as the last entry of the sample's segmentation, see
+    :func:`append_tally`.
 
     Args:
-        transforms (ComposeTransforms): nnU-Net's, for training or validation. If ``rule.ignore_index`` is
+        transforms (ComposeTransforms): Those of nnU-Net, for training or validation. If ``rule.ignore_index`` is
             ``EXCLUDED_LABEL``, regions get one more channel, which marks the voxels to leave out.
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
@@ -163,7 +163,7 @@ class GuardedTransforms(BasicTransform):
 
 
 def _find_guard_position(steps: List[Any]) -> int:
-    """Return the index after RemoveLabelTransform; without this step, that of the first step that makes targets."""
+    """Return the index of the step after RemoveLabelTransform, or else of the first step that makes targets."""
     for position, step in enumerate(steps):
         if isinstance(step, RemoveLabelTransform):
             return position + 1

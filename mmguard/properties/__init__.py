@@ -1,5 +1,5 @@
-"""Properties that hold for every training, whatever its heads, data sets and transforms, tested on a built config.
+"""Tests of properties that every training must have, whatever its heads, data sets and transforms.
 
-A config is built in a separate process (:mod:`worker`), part by part (:mod:`program`); :mod:`suite` lists the
-properties. :mod:`builder` calls each part once, and compares the parts before and after an edit.
+:mod:`suite` lists the properties. The tests build a config part by part (:mod:`program`) in a separate process
+(:mod:`worker`). :mod:`builder` calls each part of a config once, before and after an edit, and compares the outcomes.
 """

@@ -1,4 +1,4 @@
-"""Tests on variants of a batch: without targets, without a class, half ignored, as small as an epoch's last batch."""
+"""Tests on changed batches: without targets, without one class, half ignored, or as small as an epoch's last batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
-    """Train on changed batches; a loss that fails or is infinite is broken if the user's data give such batches."""
+    """Train on changed batches; a failing or infinite loss counts as broken if the user's data have such batches."""
     data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
@@ -52,11 +52,11 @@ def check_variants(program: Program) -> List[Result]:
 
 
 def choose_batch(program: Program) -> Tuple[Any, str, bool]:
-    """Return (the user's first batch, its description, False), or if it is missing, (a made-up batch, ..., True)."""
+    """Return the user's first batch, or a made-up one if that fails, with a description and True if it is made up."""
     try:
         first = preprocess_batch(program, 0)
         if first.size:
-            return first.data, f'your first batch changed, {first}', False
+            return first.data, f'from your first batch, {first}', False
     except Exception:  # reported with the first batches
         pass
     return program.build_batch(program.build_samples(program.find_side())), program.describe_made_up(), True
@@ -94,7 +94,7 @@ def _list_variants(program: Program, data: Dict[str, Any]) -> List[Variant]:
     rest = len(program.build_dataset('train')) % (loader.get('batch_size') or 1) if is_cut else 0  # on one GPU
     if 0 < rest < number:
         last = {**data, 'inputs': data['inputs'][:rest], 'data_samples': list(data['data_samples'][:rest])}
-        found.append((f'the last batch of an epoch, of {rest}', last, 1.0, 'your epochs'))
+        found.append((f'the last batch of an epoch, of size {rest}', last, 1.0, 'your epochs'))
     return found
 
 
@@ -139,7 +139,7 @@ def _judge(program: Program, variant: Variant, usual: BackwardTrace, where: str)
     if found.infinite or not found.parameters:
         return blame(subject, f'{lack}; {seen}', data)
     if 'targets' not in subject or (program.config.get('find_unused_parameters') and found.names == usual.names):
-        return note(subject, f'{lack}: several GPUs need find_unused_parameters=True; {seen}', data)
+        return note(subject, f'{lack}: training on several GPUs needs find_unused_parameters=True; {seen}', data)
     return blame(subject, f'{lack}: the ranks of a distributed training hang or fail; {seen}', data)
 
 

@@ -70,11 +70,11 @@ class Builder(Worker):
             elif now.value != NO_PART_REASON:
                 doubts.append(f'{name}: {now.value or now.failure}')
         if doubts or not tried:
-            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'the edit changes no part that is built', tried)
+            return Verification(NOT_VERIFIED, doubts[0] if doubts else 'mmguard does not build the edited part', tried)
         return Verification(VERIFIED, '', tried)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build and call a part of a config in a ``share`` of the time; reply with a reason if it was not tried."""
+        """Build and call a part of a config in a ``share`` of the time left; the reply says why if it was not tried."""
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
@@ -105,7 +105,7 @@ def open_verifier(
     if not verify:
         yield lambda *_: Verification(NOT_VERIFIED, 'skipped because of --no-verify')
     elif is_data(config.file) and not run_code:
-        yield lambda *_: Verification(NOT_VERIFIED, 'the code that YAML and JSON name is not run without --run-code')
+        yield lambda *_: Verification(NOT_VERIFIED, 'code that a YAML or JSON config names is run only with --run-code')
     else:
         with Builder() as builder:
             yield builder.compare
@@ -135,7 +135,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 
 def _train(program: Any) -> None:
-    """Compute the loss of made-up samples with all labels of the data; raise if it is infinite or lacks an output."""
+    """Compute the loss of made-up samples with all labels; raise if it is infinite or a label has no output."""
     import torch
 
     from mmguard.properties.readings import count_labels

@@ -1,4 +1,4 @@
-"""Data sets inside their wrappers, and observation of their pipelines' steps while samples are loaded."""
+"""Access to the data sets inside wrappers, and to the steps of their pipelines while samples are loaded."""
 
 from __future__ import annotations
 

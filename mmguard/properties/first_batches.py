@@ -96,7 +96,7 @@ def _measure_padding(program: Program, data: Dict[str, Any], loaded: Any) -> flo
 
 
 def shrink_size(inputs: Tensor, most: float, least: int) -> List[int]:
-    """Return [height, width] for images (N, C, H, W): at most ``most`` pixels in all, sides of at least ``least``."""
+    """Return the [height, width] to which to shrink images (N, C, H, W): about ``most`` pixels, sides >= ``least``."""
     factor = (most / inputs[:, 0].numel()) ** 0.5
     return [max(min(least, side), round(side * factor / _MULTIPLE) * _MULTIPLE) for side in inputs.shape[-2:]]
 
@@ -148,7 +148,7 @@ def _scale_instances(instances: Any, rows: float, columns: float) -> None:
 
 
 class _Steps:
-    """Record of training steps: losses, terms without effect, labels, parameters with a gradient."""
+    """Record of training steps: their batches, losses, labels and image edges, and the parameters with a gradient."""
 
     def __init__(self) -> None:
         self.batches: List[FirstBatch] = []
@@ -207,7 +207,7 @@ def check_batches(program: Program) -> List[Result]:
     for name, shares in steps.shares.items():
         most = max(shares)
         if most <= _NOTHING:
-            words = f'is {most:.1g} of the loss in {quantity(len(shares), "batch", "batches")}'
+            words = f'is only {most:.1g} of the loss in {quantity(len(shares), "batch", "batches")}'
             results.append((broken if most > 0 else note)(name, words, dict(share=most)))
     return results + _judge_gradients(program, runner, steps) + _judge_labels(program, steps)
 
@@ -233,7 +233,7 @@ def _step(program: Program, optimizer: Any, steps: _Steps) -> None:
 
 
 def _count(program: Program, steps: _Steps) -> None:
-    """Count the labels of the last batch, and compare the edges of its images with the borders of their labels."""
+    """Count the labels of the last batch, and measure image edges at the borders of their own and of other labels."""
     data = steps.batches[-1].data
     samples = data.get('data_samples') if isinstance(data, dict) else None
     pictures = []
@@ -252,7 +252,7 @@ def _count(program: Program, steps: _Steps) -> None:
 
 
 def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
-    """Run the model on the meta device at the full size of a scaled batch; broken if only the scaled size works."""
+    """Run the model on the meta device at the full size of a scaled batch; report it if only the scaled size works."""
     model, channels = copy.deepcopy(program.build_model()).to('meta'), batch.data['inputs'].shape[1]
     for number, *sides in (batch.scaled, batch.size):
         try:
@@ -265,7 +265,7 @@ def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
 
 
 def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Result]:
-    """Report parts of the model without a gradient, and parameters that the optimizer lacks."""
+    """Report parts and parameters of the model without a gradient, and parameters that the optimizer lacks."""
     trainable = {name: one for name, one in program.build_model().named_parameters() if one.requires_grad}
     parts = {name.partition('.')[0] for name in trainable}
     dead = set() if steps.unadded else parts - {name.partition('.')[0] for name in steps.used}
@@ -275,7 +275,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
     if idle:
         words = f'{quantity(len(idle), "parameter")} without a gradient in {batches}, such as {idle[0]}'
         finds = program.config.get('find_unused_parameters')
-        words += '' if finds else ': several GPUs need find_unused_parameters=True'
+        words += '' if finds else ': training on several GPUs needs find_unused_parameters=True'
         results.append(note('gradients', words, dict(parameters=idle[:20])))
     try:
         held = {id(one) for group in runner.optim_wrapper.param_groups for one in group['params']}
@@ -289,7 +289,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
 
 
 def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
-    """Report labels, boxes and pixel values of the training samples that the pipeline removes or corrupts."""
+    """Report labels, boxes and pixel values that the pipeline removes from the training samples or corrupts."""
     results: List[Result] = []
     names, readings = program.get_class_names(), read_samples(program, 'train')
     loads = quantity(len(readings), 'load')
@@ -297,7 +297,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     after = Counter(label for one in readings for label in one.after)
     invalid, hidden = (program.find_invalid_labels(found) for found in ({*steps.labels, *after}, before))
     if invalid:
-        words = f'no output for the labels {", ".join(map(str, invalid[:8]))}: they train as background, or not at all'
+        words = f'no output for labels {", ".join(map(str, invalid[:8]))}, which train as background, or not at all'
         results.append(broken('labels', words, dict(labels=invalid)))
     elif hidden:
         steps_of = [one for leaf in program.build_leaves('train') for one in getattr(leaf.pipeline, 'transforms', ())]
@@ -312,8 +312,8 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
         results.append(note('data_preprocessor', words))
     own, others = ([one for one in shares if one] for shares in steps.edges)
     if len(own) > 3 and len(others) > 3 and np.mean(own) < _OWN_EDGES * np.mean(others):
-        words = f'edges of the images at the borders of their own labels: {np.mean(own):.2f} times the average, '
-        words += f'at the label borders of other images: {np.mean(others):.2f}. Draw one image with its label'
+        words = f'image edges are {np.mean(own):.2f} times the average at the borders of their own labels, and '
+        words += f'{np.mean(others):.2f} times at the label borders of other images. Draw one image with its label'
         results.append(note('labels', words, dict(own=float(np.mean(own)), others=float(np.mean(others)))))
     if not readings:
         return results
@@ -339,8 +339,8 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
     low, high = min(one.values[0] for one in readings), max(one.values[1] for one in readings)
     mean = getattr(program.build_model().data_preprocessor, 'mean', None)
     if torch.is_tensor(mean) and float(mean.max()) >= 20 and high <= 20:
-        words = f'images of {low:.2g} to {high:.2g} reach the preprocessor, which subtracts {float(mean.max()):.0f}: '
-        words += 'they were normalized or divided before'
+        words = f'values of {low:.2g} to {high:.2g} reach the preprocessor, which subtracts {float(mean.max()):.0f}: '
+        words += 'the images were normalized or divided before'
         results.append(note('data_preprocessor', words, dict(low=low, high=high)))
     ours, theirs = ([one.scale for one in read_samples(program, split) if one.scale > 0] for split in ('train', 'val'))
     ratio = float(np.median(theirs) / np.median(ours)) if ours and theirs else 1.0

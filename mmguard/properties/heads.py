@@ -1,4 +1,4 @@
-"""Properties of heads and losses: outputs of labels, class weights, ignored elements, strides."""
+"""Tests that labels train their outputs, weights act on their classes, ignored pixels do not train, strides match."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SMALLEST, _TOLERANCE = 8, 1.6
 
 
 class LossCall(NamedTuple):
-    """Call of a loss module; ``output`` is ``None`` if it raised an exception."""
+    """Call of a loss module; ``output`` is ``None`` if the call raised an exception."""
 
     name: str
     args: Tuple[Any, ...]
@@ -72,14 +72,14 @@ def find_losses(model: Any) -> Dict[str, Any]:
 
 
 class _AllCalled(Exception):
-    """End of a pass in which every recorded module has been called."""
+    """Exception that ends a forward pass once every recorded module has been called."""
 
 
 @contextlib.contextmanager
 def record_calls(modules: Mapping[str, Any], stops: bool = False) -> Iterator[List[LossCall]]:
-    """Record the calls of modules by replacing forward, since heads of mmseg bypass the hooks of PyTorch.
+    """Record the calls of modules by replacing forward, since heads of mmseg bypass PyTorch's module hooks.
 
-    ``stops``: End the ``with`` block once every module has been called.
+    If ``stops`` is true, end the ``with`` block once every module has been called.
     """
     calls: List[LossCall] = []
 
@@ -120,7 +120,7 @@ def check_outputs(program: Program) -> List[Result]:
 
 
 def _find_outputs(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Optional[int]]]:
-    """Return {loss: {label: output that its gradient raises most}}; ``None`` if no output is clearly first."""
+    """Return {loss: {label: output that the label's gradient raises most}}; the output is ``None`` if unclear."""
     tables = _sum_by_pixel(program, classes, seed) if program.kind == 'pixels' else {}
     found = {}
     for name, rows in (tables or _sum_by_image(program, classes, seed)).items():
@@ -133,7 +133,7 @@ def _find_outputs(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Return {loss: {label: gradient of each output, summed over the pixels of the label}} for one batch."""
+    """Return {loss: {label: negative gradient of each output, summed over the label's pixels}} for one batch."""
     samples = program.build_samples(program.find_side(), classes, seed)
     truth = torch.cat([get_label_map(one['data_samples']) for one in samples]).to(program.device)
     tables = {}
@@ -148,7 +148,7 @@ def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_image(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Return {loss: {label: gradient of each output}} for images of one class each, with features computed once."""
+    """Return {loss: {label: negative gradient of each output}} for images of one class; compute features once."""
     side, model = program.find_side(), program.build_model()
     losses = {name: one for name, one in find_losses(model).items() if _OF_CLASSES.search(name.rpartition('.')[2])}
     tables: Dict[str, Dict[int, Tensor]] = {}
@@ -253,7 +253,7 @@ def _judge_weights(place: str, node: Any, module: Any, call: Optional[LossCall],
 
 
 def check_ignored(program: Program) -> List[Result]:
-    """Check that ignored pixels get no gradient. Without label maps, report ignored objects that are trained on."""
+    """Check that ignored pixels get no gradient. Without label maps, report ignored objects trained as background."""
     if not program.has_label_map:
         leaves = find_innermost(program.build_dataset('train')) if program.samples else []
         flags = [bool(one.get('ignore_flag')) for leaf in leaves for one in walk_objects(leaf, MAX_ANNOTATIONS)]
@@ -277,7 +277,7 @@ def check_ignored(program: Program) -> List[Result]:
             except Exception as usual:
                 return [judge_failure('the losses of an unchanged batch', usual)]
             failure = describe_failure(error)
-            return [blame('the losses', f'fail where pixels are ignored: {failure}; {seen}', dict(failure=failure))]
+            return [blame('the losses', f'fail if pixels are ignored: {failure}; {seen}', dict(failure=failure))]
     for call in calls:
         gradient, labels = call.get_gradient(), call.labels
         if gradient is None or labels is None or not bool((labels == program.ignore_index).any()):
@@ -301,7 +301,7 @@ def check_strides(program: Program) -> List[Result]:
     model = program.build_model()
     strides = {name: found for name, one in model.named_modules() if name for found in [_get_strides(one)] if found}
     if not strides:
-        raise DoesNotApply('the model has neither anchors or points with strides nor a region extractor')
+        raise DoesNotApply('the model has no anchors or points with strides and no region extractor')
     width = program.find_side()
     named = {name: one for name, one in model.named_modules() if name in {*strides, 'backbone'}}
     with record_calls(named, stops=True) as calls:

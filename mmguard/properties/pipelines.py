@@ -1,4 +1,4 @@
-"""Tests of pipelines: image and label move together through every step, and every sample is kept."""
+"""Tests that every step of a pipeline moves image and label together, and that pipelines keep every sample."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StepOutput(NamedTuple):
 
 
 def check_moves(program: Program) -> List[Result]:
-    """Draw figures into images and labels, then paint images from their labels; compare both after each step."""
+    """Draw figures into images and labels, or paint images from label maps; compare image and label after each step."""
     dataset = program.build_dataset('train')
     tries = max(DRAWN_LOADS, program.samples)
     indices = select_indices(len(dataset), tries)
@@ -99,9 +99,9 @@ class _Figure(NamedTuple):
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Replace a loaded image by a figure, and later its loaded labels; return True if the labels were replaced.
+    """Replace a loaded image by a figure, and its labels once they are loaded; return True if these were replaced.
 
-    A step between image and labels has moved only the image, so the labels get the figure as it was drawn.
+    A step before the loading of the labels has moved only the image, so the labels get the figure as it was drawn.
     """
     if not isinstance(results, dict) or not isinstance(results.get('img'), np.ndarray):
         return False
@@ -149,7 +149,7 @@ def _resize(plane: np.ndarray, shape: Tuple[int, ...]) -> np.ndarray:
 
 
 def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, width: int) -> None:
-    """Replace the annotated boxes, with their labels, flags and masks."""
+    """Replace the annotated boxes by ``boxes``, and replace their labels, flags and masks to match."""
     known, tensor = results.get('gt_bboxes'), torch.tensor(boxes, dtype=torch.float32)
     if known is not None:
         is_typed = torch.is_tensor(known) or hasattr(known, 'tensor')
@@ -162,7 +162,7 @@ def _replace_instances(results: Dict[str, Any], boxes: List[Box], height: int, w
 
 
 def look(step: str, results: Any) -> List[StepOutput]:
-    """Return image and labels of a sample in a list of one output, or [] if image or labels are missing."""
+    """Return a list of one ``StepOutput``, with image and labels of a sample, or [] if either is missing."""
     if not isinstance(results, dict):
         return []
     parts = read_parts(results)

@@ -1,4 +1,4 @@
-"""Parts of a config, built for small tests: data sets, model, batches, losses, evaluators."""
+"""Builder of a config's parts for small tests: data sets, model, and made-up batches with their losses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Made = TypeVar('Made')
 
 
 def cache_result(method: Callable[..., Made]) -> Callable[..., Made]:
-    """Cache the result or exception of a method of a program, by its arguments."""
+    """Cache the result or the exception of a method of ``Program`` for each set of arguments."""
 
     @wraps(method)
     def call_once(self: Program, *args: Any) -> Made:
@@ -103,7 +103,7 @@ class Program:
 
     @cache_result
     def build_dataset(self, split: str) -> Any:
-        """Build a data set with its annotations and its pipeline."""
+        """Build the data set of a split with its pipeline, and load its annotations."""
         seed_all(0)
         built = DATASETS.build(copy.deepcopy(self.get_dataset_config(split)))
         if hasattr(built, 'full_init'):
@@ -139,7 +139,7 @@ class Program:
             return [dataset[number] for number in select_indices(len(dataset), limit)]
 
     def collect_labels(self) -> Set[int]:
-        """Return the instance labels in annotations of the training set; no pipeline is run."""
+        """Return the labels of the annotated objects of the training set, except ignored ones; run no pipeline."""
         try:
             dataset = self.build_dataset('train')
         except ImportError:  # a step of the pipeline needs a missing package
@@ -195,7 +195,7 @@ class Program:
         """Number of classes of the heads."""
         space = self.find_spaces().get(self.kind)
         if space is None:
-            raise Unavailable('no head says how many classes it has')
+            raise Unavailable('no head declares its number of classes')
         return space.num_classes
 
     def find_invalid_labels(self, labels: Iterable[int]) -> List[int]:
@@ -214,7 +214,7 @@ class Program:
         return VOID if space is None or space.ignore_index is None else space.ignore_index
 
     def ignore_values(self) -> Tuple[int, ...]:
-        """Return the ignored values of pixels according to the config, without building a model."""
+        """Return the values of ignored pixels: 255, and the ``ignore_index`` in the config. No model is built."""
         space = from_config(self.read).pixels
         return (VOID,) if space is None or space.ignore_index is None else (VOID, space.ignore_index)
 
@@ -232,7 +232,7 @@ class Program:
 
     @cache_result
     def build_template(self) -> Any:
-        """Return a packed sample of the data, or if they are missing, an empty sample with the same fields."""
+        """Return a packed training sample, or if none can be loaded, an empty sample with the same fields."""
         try:
             sample = next(filter(None, self.load('train', 1)), None)
         except Exception:
@@ -273,7 +273,7 @@ class Program:
         return seconds / (3 * self.pace) if self.pace else float('inf')
 
     def is_slow(self) -> bool:
-        """Return True if a pass of a detector takes so long at any size that it is tested on fewer images."""
+        """Return True if a pass of a detector takes so long, even on small images, that tests use fewer images."""
         with contextlib.suppress(Exception):
             return self.kind == 'instances' and 2 * self.find_side() ** 2 * self.pace > _SLOW
         return False
@@ -291,7 +291,7 @@ class Program:
         return sample
 
     def build_instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
-        """Return a packed sample with these boxes and, if the model trains on them, their filled masks."""
+        """Return a packed sample with these boxes and, if the samples have masks, their filled masks."""
         sample = make_blank(self.build_template(), side, seed)
         known = self.build_template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes[: len(labels)], labels, side)
@@ -300,7 +300,7 @@ class Program:
         return sample
 
     def build_samples(self, side: int, labels: Sequence[int] = (), seed: int = 0) -> List[Any]:
-        """Return two packed samples with as many of ``labels`` as fit, by default of :meth:`choose_classes`."""
+        """Return two packed samples with as many of ``labels`` (default: :meth:`choose_classes`) as fit."""
         labels = labels or self.choose_classes()
         if self.kind == 'pixels':
             blocks = np.resize([labels[n] for n in select_indices(len(labels), 256)], (16, 16))
@@ -361,7 +361,7 @@ def is_missing(checkpoint: str) -> bool:
 
 
 def drop_pretrained(model: Any) -> Tuple[Any, List[str]]:
-    """Return a copy of a model's config without missing weights, and the names of these weights."""
+    """Return a copy of a model's config without missing weights, and the paths or URLs of these weights."""
     kept, dropped = copy.deepcopy(model), []
     for _, node in walk(kept):
         for key in ('pretrained', 'teacher_ckpt'):

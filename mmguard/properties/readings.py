@@ -34,7 +34,7 @@ class SampleReading(NamedTuple):
 
 @cache_result
 def read_samples(program: Program, split: str) -> List[SampleReading]:
-    """Return readings of samples spread over a data set, without samples that fail or are dropped."""
+    """Read samples that are spread over a data set; leave out samples that fail or are dropped."""
     try:
         dataset = program.build_dataset(split)
     except Exception:  # reported with the data
@@ -116,7 +116,7 @@ def _measure_outside(parts: SampleParts) -> float:
 
 
 def measure_edges(image: np.ndarray, label: np.ndarray, void: int) -> float:
-    """Return the mean gradient of an image (H, W) at the borders of a label map, relative to all pixels, or 0."""
+    """Return the mean gradient of an image (H, W) at label borders, relative to all pixels; 0 if borders are short."""
     edges = np.zeros(label.shape, bool)
     edges[1:] |= label[1:] != label[:-1]
     edges[:, 1:] |= label[:, 1:] != label[:, :-1]

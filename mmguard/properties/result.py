@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
     Attributes:
         outcome (str): One of ``OUTCOMES``.
-        subject (str): The part: a head, a loss, a step of the pipeline, a metric.
+        subject (str): Name of the part, such as a head, a loss, a step of the pipeline or a metric.
         evidence (str): One sentence that says what was run, what was observed, or why nothing was run.
         data (dict): The evidence as plain data.
     """

@@ -1,4 +1,4 @@
-"""First stage of a dry run: build what ``Runner.train()`` builds before its first iteration, from the user's config."""
+"""First stage of a dry run: builds from the user's config what ``Runner.train()`` builds before its first iteration."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PARTS = {
 
 
 class StartedRunner(Runner):
-    """Runner whose ``train()`` stops before the first iteration, and which logs no environment and dumps no config."""
+    """Runner that does not log the environment or dump the config, and stops ``train()`` before the first iteration."""
 
     def _do_nothing(self, *_: Any) -> None: ...
 
@@ -73,7 +73,7 @@ def is_foreign(part: Any) -> bool:
 
 @cache_result
 def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
-    """Build the user's data loader without worker processes; another ``number`` gives another loader."""
+    """Build the user's data loader without worker processes; each ``number`` has its own, cached loader."""
     dataset = program.build_dataset(split)
     node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):

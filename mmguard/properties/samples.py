@@ -1,4 +1,4 @@
-"""Readers of samples, packed or not, and builders of packed samples without data."""
+"""Readers of packed and unpacked samples, and builders of packed samples that do not need the user's data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mmguard.properties.result import Unavailable
 
 @dataclass(frozen=True)
 class Instance:
-    """Annotated object, with its box (x1, y1, x2, y2) in pixels of the image at that step, if it has a box."""
+    """Annotated object; its box, if known, is (x1, y1, x2, y2) in pixels of the sample's image."""
 
     label: int
     box: Optional[Tuple[float, ...]] = None
@@ -73,7 +73,7 @@ def _walk_instances(boxes: Any, labels: Any, ignored: Any) -> Iterator[Instance]
 
 
 def make_template(config: ReadConfig) -> Any:
-    """Return a packed sample with the fields that a config's training pipeline requests."""
+    """Return a packed sample without objects, with the fields that a config's training pipeline would pack."""
     text = repr(config.data.get('train_dataloader'))
     meta = dict(img_path='image.png', img_id=0, img_shape=(64, 64), ori_shape=(64, 64), scale_factor=(1.0, 1.0))
     plane = torch.zeros((1, 64, 64), dtype=torch.int64)
@@ -105,7 +105,7 @@ def make_template(config: ReadConfig) -> Any:
 
 
 def make_blank(template: Any, side: int, seed: int) -> Any:
-    """Return a packed sample of noise, without labels."""
+    """Return a packed sample with an image of noise, label maps of zeros and no instances."""
     known = template['data_samples']
     channels = template['inputs'].shape[0]
     noise = np.random.default_rng(seed).integers(0, 256, (channels, side, side), dtype=np.uint8)
@@ -150,6 +150,6 @@ def make_masks(template: Any, boxes: Sequence[Box], height: int, width: int) -> 
 
 
 def get_label_map(sample: Any) -> Tensor:
-    """Return the label map (1, H, W) of a ``data_samples``, whatever its key in the framework."""
+    """Return the label map (1, H, W) of a ``data_samples``, whatever key the framework gives it."""
     plane: Tensor = next(iter(sample.gt_sem_seg.values()))
     return plane

@@ -1,4 +1,4 @@
-"""Gradients of a batch: the parameters with a gradient, and the outputs that each label raises."""
+"""Traces of gradients: the parameters that a batch reaches, and the outputs that each label raises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OUTPUT = -1
 
 
 class BackwardTrace(NamedTuple):
-    """Trace of a backward pass: names of all losses, of losses that are not finite, of parameters with a gradient."""
+    """Trace of a backward pass: names of all losses, of those not finite, and of the parameters with a gradient."""
 
     names: Tuple[str, ...]
     infinite: Tuple[str, ...]
@@ -31,7 +31,7 @@ class BackwardTrace(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: BackwardTrace) -> str:
-        """Describe the losses and gradients that are missing in the trace of another batch; '' if both are complete."""
+        """Describe the losses and gradients that are missing in the trace of another batch; '' if none is missing."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
@@ -42,7 +42,7 @@ class BackwardTrace(NamedTuple):
 
 
 def sum_losses(losses: Mapping[str, Tensor]) -> Tensor:
-    """Return the sum of the losses, as a training minimizes it."""
+    """Return the sum of the values whose names contain ``'loss'``, which a training minimizes."""
     return sum((loss for name, loss in losses.items() if 'loss' in name), torch.zeros(()))
 
 

@@ -11,7 +11,7 @@ from mmguard.properties.worker import OutOfTime, Worker, time_limit
 
 
 class Property(NamedTuple):
-    """Property of every training, or stage of a training, tested by ``'module.function'``."""
+    """Property that every training must have, or a stage of a training; ``test`` names its ``'module.function'``."""
 
     test: str
     summary: str
@@ -27,18 +27,18 @@ _TRACE_ADVICE = '`mmguard trace CONFIG` shows the labels after each step.'
 PROPERTIES: Dict[str, Property] = {
     'build': Property(
         'runner.check_build',
-        'everything that a training needs before its first iteration is built',
+        'everything that a training needs before its first iteration can be built',
         'Correct this part of the config: `mmguard check CONFIG` names many such mistakes with the line to write.',
     ),
     'samples-survive': Property(
         'pipelines.check_samples',
-        'the pipelines drop no sample',
+        'the pipelines keep every sample',
         f'Look at the labels of this sample before this step, then correct them or the arguments of the step. '
         f'{_TRACE_ADVICE}',
     ),
     'first-batches': Property(
         'first_batches.check_batches',
-        'the first batches of the loader can be trained',
+        'the model trains on the first batches of the loader',
         'Look at the labels and sizes that reach the loss: `mmguard trace CONFIG` shows them after each step, `mmguard '
         'scan CONFIG` counts the labels in the files.',
     ),
@@ -53,7 +53,7 @@ PROPERTIES: Dict[str, Property] = {
     'full-marks': Property(
         'validation.check_marks',
         'the evaluator gives its best score to the ground truth',
-        'Give the metric the ignore_index, all class names (a background that is labeled is one) and the ann_file of '
+        'Give the metric the ignore_index, all class names (including a labeled background) and the ann_file of '
         'its data set: `mmguard check CONFIG` compares them.',
     ),
     'same-labels': Property(
@@ -105,7 +105,7 @@ class PropertyRecord(NamedTuple):
 def run_property(
     worker: Worker, tree: Any, name: str, seconds: float, samples: int = 8, device: str = 'cpu', known: Any = None
 ) -> PropertyRecord:
-    """Test a property of a config in a worker, which caches the program; ``'not run'`` if the worker fails."""
+    """Test a property of a config in a worker, which caches the program; return ``'not run'`` if the worker fails."""
     began, tested = time.monotonic(), PROPERTIES[name]
     results = [not_run('', f'the time limit was reached ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
     if seconds > 0:
@@ -123,7 +123,7 @@ def run_property(
 def run_properties(
     worker: Worker, tree: Mapping[str, Any], names: Sequence[str], seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Iterator[PropertyRecord]:
-    """Test properties, each in at most half of the remaining time, so that time is left for all others."""
+    """Test properties, each but the last in at most half of the remaining time, so that time is left for the others."""
     ends = time.monotonic() + seconds
     known: Dict[str, Tuple[str, str]] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Tests of the validation: its first images, the ground truth as predictions, the same labels as in the training."""
+"""Tests of the validation: it runs, gives the ground truth its best score, and has the labels of the training."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
 
 
 def check_validation(program: Program) -> List[Result]:
-    """Validate two images, and look up ``save_best`` among the results."""
+    """Validate the first images, and check that ``save_best`` is among the results."""
     if not program.config.get('val_cfg') or not program.config.get('val_dataloader'):
         raise DoesNotApply('the config has no validation')
     build_loader(program, 'val')
@@ -87,7 +87,7 @@ def check_validation(program: Program) -> List[Result]:
 
 
 def _predict(program: Program, model: Any, loaded: Any) -> Tuple[Any, float]:
-    """Return predictions in the size of the file, and the factor by which images were shrunk to save time."""
+    """Return predictions in the size of the image file, and the factor by which images were shrunk to save time."""
     data = model.data_preprocessor(copy.deepcopy(loaded), False)
     inputs = data.get('inputs') if isinstance(data, dict) else None
     most = program.count_pixels(SECONDS)
@@ -120,7 +120,7 @@ def check_marks(program: Program) -> List[Result]:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare the class names of a metric or its file with the data set, because swapped names keep the score."""
+    """Compare class names of a metric, or of its file, with the data set's, because swapped names keep the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     results = []
     for key, value in vars(metric).items():
@@ -182,12 +182,12 @@ def _check_metric(program: Program, metric: Any) -> Result:
         return broken(name, f'gives the ground truth {low} instead of {full:g}', data)
     left_out = getattr(metric, 'ignore_index', -1)
     if isinstance(left_out, int) and 0 <= left_out < len(names):
-        return note(name, f'label {left_out} ({names[left_out]}) has no score: it is ignore_index of the metric', data)
+        return note(name, f"label {left_out} ({names[left_out]}) has no score: it is the metric's ignore_index", data)
     return ran(name, f'the ground truth of {quantity(len(given), "image")} as predictions', data)
 
 
 def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
-    """Set the label map of a sample, or the annotated objects of its file, as its predictions."""
+    """Use the label map of a sample, or the annotated objects of its file, as its predictions."""
     if is_map:
         truth = sample.gt_sem_seg.data
         sample.pred_sem_seg = PixelData(data=truth.where(truth != VOID, torch.zeros_like(truth)))
@@ -195,7 +195,7 @@ def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
     objects = [one for one in info.get('instances') or () if not one.get('ignore_flag')]
     boxes = np.array([one['bbox'] for one in objects], np.float64).reshape(-1, 4)
     if len(boxes) > MOST_DETECTIONS or (boxes[:, 2:] - boxes[:, :2] < 1).any():
-        raise DoesNotApply('every image has more objects than the metric counts, or boxes below one pixel')
+        raise DoesNotApply('every image has more objects than the metric counts, or boxes smaller than a pixel')
     sample.pred_instances = InstanceData(
         bboxes=torch.as_tensor(boxes, dtype=torch.float32),
         labels=torch.tensor([one['bbox_label'] for one in objects], dtype=torch.int64),
@@ -265,7 +265,7 @@ def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[
 
 
 def _decode(dataset: Any, path: Any) -> Optional[np.ndarray]:
-    """Decode a label map as the pipeline's own loader does; ``None`` if it is not an integer map (H, W)."""
+    """Decode a label map as the pipeline's loader does; ``None`` if that fails or the map is not of integers (H, W)."""
     import mmcv
 
     steps = [step for step in getattr(dataset.pipeline, 'transforms', ()) if hasattr(step, 'imdecode_backend')]
@@ -284,7 +284,7 @@ def _collect_values(dataset: Any) -> Set[int]:
 
 @cache_result
 def find_label(program: Program, split: str, number: int, value: int) -> Optional[int]:
-    """Return the label to which a data set's pipeline maps a value; ``None`` if it loads no label maps."""
+    """Return the label to which a data set's pipeline maps a value; ``None`` if that cannot be tested."""
     dataset = program.build_leaves(split)[number]
     known = dataset.get_data_info(0)
     like = _decode(dataset, known.get('seg_map_path'))

@@ -74,7 +74,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def describe(cls, error: BaseException) -> Failure:
-        """Return the failure for an exception, with the last line of the traceback in the user's code."""
+        """Return the failure for an exception, with the last line of its traceback that is in the user's code."""
         place = ''
         for frame in traceback.extract_tb(error.__traceback__):
             file = os.path.abspath(frame.filename)
@@ -85,12 +85,12 @@ class Failure(NamedTuple):
 
 
 class Worker:
-    """Runner of functions, one after another, in a process that is restarted after a crash or a hang.
+    """Runner of functions, called one after another in a process that is replaced after a crash or a hang.
 
     Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
     to the null device. The state of their modules is kept until the process ends. ``memory`` limits the process, in
-    bytes, where the system reports its memory. On Linux, ``forks`` keeps the modules imported here, which saves
-    seconds; CUDA must not be in use.
+    bytes, where the system reports its memory. If ``forks`` is true on Linux, the process starts with the modules
+    that are imported here, which saves seconds; CUDA must not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
@@ -112,7 +112,7 @@ class Worker:
             if self._process is None:
                 self._start()
         except OSError as error:  # no processes, files or memory are left
-            return Reply(failure=Failure(type(error).__name__, f'no process can be started ({error})'))
+            return Reply(failure=Failure(type(error).__name__, f'cannot be started in a process ({error})'))
         replies: List[Reply] = []
         # The process may stop within a message: only a thread can wait for both the rest of it and the deadline.
         exchange = threading.Thread(target=_send_and_receive, args=(self._connection, request, replies), daemon=True)
@@ -185,7 +185,7 @@ class Worker:
 
 
 def _send_and_receive(connection: Any, request: bytes, replies: List[Reply]) -> None:
-    """Send a request and append its reply; append nothing if the process ends or sends something else."""
+    """Send a request and append its reply to ``replies``, or nothing if the process ends or sends something else."""
     with contextlib.suppress(Exception):
         connection.send_bytes(request)
         answer = json.loads(connection.recv_bytes(LONGEST))
@@ -248,7 +248,7 @@ def _serve(connection: Any, ours: Any, folder: str, project: List[str], home: st
 
 
 def _end_descendants_at_exit(connection: Any, parent: int) -> None:
-    """Return in a fork; this process waits, and kills all its descendants when the fork or the parent ends."""
+    """Start a fork and return only in it; this process kills all its descendants when the fork or the parent ends."""
     # Awaited, not handled: the parent's threads end one by one, and each end would interrupt the handler of the last.
     signals = {signal.SIGTERM, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -308,7 +308,7 @@ def _leave_network(libc: Any) -> None:
 
 
 def _refuse_network(event: str, args: Any) -> None:
-    """Refuse look-ups of names, connections and messages to other hosts; Unix sockets have a string as address."""
+    """Refuse name look-ups, connections and messages to other hosts; allow Unix sockets, whose address is a string."""
     is_sent = event in ('socket.connect', 'socket.sendto', 'socket.sendmsg') and isinstance(args[1], tuple)
     if is_sent or event.startswith(('socket.gethostby', 'socket.getaddrinfo', 'socket.getnameinfo')):
         raise ConnectionRefusedError('mmguard runs the program without network')
@@ -319,7 +319,7 @@ _made: Set[str] = set()
 
 
 def _refuse_file_changes(event: str, args: Any) -> None:
-    """Refuse changes of files that the program did not create: some metrics empty their folder."""
+    """Refuse changes of files that the program did not create, because some metrics empty their folder."""
     if event == 'open':
         # Opening a folder for writing (O_TMPFILE) creates a file without a name, which changes no other file.
         if isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR) and not os.path.isdir(args[0]):

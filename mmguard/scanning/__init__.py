@@ -1,1 +1,1 @@
-"""Scans of data sets: plans, worker processes, diagnosis, and scans with an edit applied."""
+"""Scans of data sets: modules that plan a scan, run it in processes, diagnose it, and repeat it after an edit."""

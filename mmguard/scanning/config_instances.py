@@ -1,4 +1,4 @@
-"""Files, classes and filters of the data sets of an mmdet config, which are not built for this."""
+"""Scan of an mmdet config: finds files, classes and filters of its data sets without building them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ _SETTINGS = (
 
 
 def merge_facts(parts: Sequence[LabelFacts]) -> LabelFacts:
-    """Merge the facts of data sets that a training concatenates: counts are summed, lists joined."""
+    """Merge the facts of data sets that a training concatenates: sum their counts, and join their lists."""
     return parts[0] if len(parts) == 1 else _merge(parts)  # type: ignore[no-any-return]
 
 
@@ -229,7 +229,7 @@ def _build_dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str)
 
 
 def _find_family(cls: Any) -> str:
-    """Return the format that a data set class reads; empty if the format or the class's search for files is unknown."""
+    """Return the format that a data set class reads; empty if the format, or how the class finds files, is unknown."""
     if cls is None:
         return ''
     # Compare base names: a data set in the user's own file may derive from mmdet's.

@@ -1,4 +1,4 @@
-"""Data sets of an mmseg config, and a few of their label maps as loaded by the config's own pipeline."""
+"""Scan of an mmseg config: lists its data sets, and compares a few label maps with what the config's pipeline loads."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def compare(facts: LoaderFacts, name: str, counts: Mapping[int, int], load: Call
 
 
 def build_loading_steps(pipeline: Sequence[Mapping[str, Any]], transforms: Any) -> List[Step]:
-    """Build the annotation loader of a pipeline and the user's transforms before it, or return [] without a loader.
+    """Build a pipeline's annotation loader and the user's transforms before it; return [] if it has no loader.
 
     The frameworks' own transforms before the loader change only the image, which is not decoded here.
     """
@@ -143,7 +143,7 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
 def unwrap(
     path: str, dataset: Any, outer_pipeline: Sequence[Mapping[str, Any]] = ()
 ) -> Iterator[Tuple[str, Mapping[str, Any], List[Mapping[str, Any]]]]:
-    """Yield path, config and pipeline of each wrapped data set; pipelines of wrappers follow the inner pipeline."""
+    """Yield path, config and pipeline of each wrapped data set; the pipelines of its wrappers follow its own."""
     if isinstance(dataset, (list, tuple)):
         for number, one in enumerate(dataset):
             yield from unwrap(f'{path}[{number}]', one, outer_pipeline)

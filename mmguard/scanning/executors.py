@@ -183,7 +183,7 @@ class AnyExecutor:
     """Mapper that scans chunks of files in the workers of an executor, which the caller shuts down.
 
     A chunk whose worker crashed is run again in a local process, or file by file if this process crashes, too. If the
-    executor starts no new workers, all remaining chunks run locally.
+    executor does not start new workers, all remaining chunks run locally.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -222,7 +222,7 @@ class AnyExecutor:
             yield from LocalProcesses(1)(source, settings)
 
     def _submit(self, chunk: List[Any], settings: Task) -> Future:
-        """Start a chunk in a worker. The worker of the first chunk also checks that it finds a file of this machine."""
+        """Start a chunk in a worker, which for the first chunk also checks that it finds a file of this machine."""
         path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
         self._looked_for = self._looked_for or path
         return self.executor.submit(_run_chunk, self.run, settings, chunk, path)

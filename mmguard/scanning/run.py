@@ -1,4 +1,4 @@
-"""Run of a planned scan, and its diagnosis."""
+"""Functions that run a planned scan and diagnose its results."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_plan(
 ) -> List[SetResult]:
     """Scan every data set of a plan.
 
-    ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of further scanned files.
+    ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of newly scanned files.
     """
     results: List[SetResult] = []
     for source in plan.sources:
@@ -99,7 +99,7 @@ def verify_results(results: Sequence[SetResult], plan: Plan, verify: bool = True
 
 
 def _diagnose(results: List[SetResult], plan: Plan) -> None:
-    """Diagnose each data set; report findings of the config itself for the first one, and sort clean ones last."""
+    """Diagnose each data set; report findings about the config only for the first set, and put clean sets last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     if plan.tree is None:
         _compare_files(results)

@@ -1,6 +1,6 @@
 """Pipeline transforms registered with mmengine.
 
-Imports :mod:`mmguard.labels`, the packages below it, and mmcv; mmdet only if a sample has boxes of mmdet's classes.
+It imports :mod:`mmguard.labels`, :mod:`mmguard.log` and mmcv, and mmdet only if a sample has boxes of mmdet's classes.
 """
 
 from mmguard.transforms.instance_labels import GuardInstanceLabels

@@ -32,15 +32,15 @@ class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before
-    PackDetInputs, the report needs ``'label_guard'`` in its ``meta_keys``. Put the guard after transforms that mix
-    several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in images. All fields of an
-    instance stay aligned, labels become int64, and an image that keeps no instance stays usable. Panoptic samples need
-    GuardSegLabels as well.
+    PackDetInputs, its report gets there only if ``meta_keys`` of PackDetInputs has ``'label_guard'``. Put the guard
+    after transforms that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in
+    images. All fields of an instance stay aligned, labels become int64, and an image that keeps no instance stays
+    usable. Panoptic samples need GuardSegLabels as well.
 
     Boxes keep their type; only HorizontalBoxes and plain arrays are checked.
 
-    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Nothing happens
-    without them (a test pipeline). Added key: ``label_guard``.
+    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Without these
+    keys, as in a test pipeline, nothing happens. Added key: ``label_guard``.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is not valid: an
@@ -159,7 +159,7 @@ class GuardInstanceLabels(BaseTransform):
         return tally
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """Return True for most images without faults, in few steps, because calls of torch and numpy take time."""
+        """Return True for most images without faults, after a quick test that avoids calls of torch and numpy."""
         if (
             labels is None
             or getattr(labels, 'ndim', None) != 1
@@ -210,7 +210,7 @@ def _pick_counted(labels: Any, boxes: Any) -> Any:
 
 
 def _convert_to_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
-    """Return the labels as int64 (N,); values beyond int64 turn negative, and so stay invalid."""
+    """Return the labels as int64 (N,); values that exceed int64 become negative, so they stay invalid."""
     if not isinstance(labels, (torch.Tensor, np.ndarray)):
         raise TypeError(
             f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '
@@ -267,7 +267,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
     """Check that an unpacked sample has as many boxes, labels, masks, ... as instances.
 
     Raises:
-        ValueError: A field of a different length.
+        ValueError: A field has a different length.
     """
     for key in INSTANCE_KEYS:
         value = results.get(key)
@@ -279,7 +279,7 @@ def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]
 
 
 def find_keys(results: Dict[str, Any], instances: int) -> List[str]:
-    """Return the keys of an unpacked sample with one element per instance."""
+    """Return the keys of an unpacked sample whose values have one element per instance."""
     img_shape = tuple(results.get('img_shape', ()))[:2]
     return [
         key
@@ -321,7 +321,7 @@ def concatenate(first: Any, second: Any) -> Any:
 
 
 def take_instances(instances: Any, index: np.ndarray) -> Any:
-    """Return ``InstanceData`` of the instances at ``index``; mmengine's indexing would make a slice per instance."""
+    """Return ``InstanceData`` of the instances at ``index``, without mmengine's indexing (a slice per instance)."""
     return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 

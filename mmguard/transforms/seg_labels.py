@@ -17,13 +17,13 @@ class GuardSegLabels(BaseTransform):
     """Check and sanitize the semantic label map, before or after the Pack transform.
 
     Right after the Pack transform, the guard sees what the loss will see, and its report always reaches the hook.
-    Before, it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels), and the report needs
-    ``'label_guard'`` in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied.
-    Put the guard after a transform that mixes several images (``RandomMosaic``), because that transform drops the
-    reports of the mixed-in images.
+    Before the Pack transform, it sanitizes early (``GenerateEdge`` then draws no edges around invalid pixels), but its
+    report reaches the hook only if ``meta_keys`` of the Pack transform has ``'label_guard'``. A clean map is not
+    copied, and its check takes about as long as one min/max. Put the guard after a transform that mixes several images
+    (``RandomMosaic``), because that transform drops the reports of the mixed-in images.
 
-    Required keys: ``gt_seg_map`` (H, W) of an integer dtype, or ``data_samples`` with ``gt_sem_seg`` (1, H, W). Nothing
-    happens without them (a test pipeline). Added key: ``label_guard``.
+    Required keys: ``gt_seg_map`` (H, W) of an integer dtype, or ``data_samples`` with ``gt_sem_seg`` (1, H, W). Without
+    these keys, as in a test pipeline, nothing happens. Added key: ``label_guard``.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)`` and ``ignore_index``.

@@ -1,1 +1,1 @@
-"""Folder for ``nnUNet_extTrainer``. It has only one module: nnU-Net imports each module in it as a top-level one."""
+"""Folder for ``nnUNet_extTrainer``. It has only one module, because nnU-Net imports every module in it as top-level."""

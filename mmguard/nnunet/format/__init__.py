@@ -1,4 +1,4 @@
-"""Raw data sets of nnU-Net: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes in NIfTI and other formats."""
+"""Reader of nnU-Net's raw data sets: ``dataset.json``, and the volumes in ``imagesTr`` and ``labelsTr``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
 
 
 class CaseSummary:
-    """Summary of the records of cases; its memory grows only with the number of faults."""
+    """Summary of the records of all cases; its size grows only with the number of faults."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -144,7 +144,7 @@ class CaseSource(Source):
                 'nnU-Net raw data set{layout}, {cases}{reader}',
                 layout=_LAYOUTS.get(self.spec.layout, ''),
                 cases=quantity(self.count(), 'case'),
-                reader=Message(', as {reader} reads {ending}', reader=self.reader, ending=self.spec.file_ending)
+                reader=Message('; {reader} reads {ending} files', reader=self.reader, ending=self.spec.file_ending)
                 if self.reader
                 else '',
             ),
@@ -187,13 +187,13 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Predict the facts after an edit from the records of the last scan, see :meth:`recount`."""
+        """Predict the facts that an edit leads to, from the records of the last scan; see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """Predict the facts after new entries in dataset.json, and changes of the label files by :func:`relabel`.
+        """Predict the facts for new entries in dataset.json, and for label files as :func:`relabel` would change them.
 
-        Return ``None`` if the data set has so many cases that the last scan did not keep their records.
+        Return ``None`` if the data set has so many cases that the last scan did not keep all records.
         """
         if len(self._records) > _KEPT:
             return None
@@ -207,14 +207,14 @@ class CaseSource(Source):
 
 
 def _import_decoders(reader: str) -> None:
-    """Import the decoders before processes are forked, so that they share the imports."""
+    """Import the decoders before worker processes are forked, so that these do not import them again."""
     for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
         is_installed(module)
     find_gzip_decoder()
 
 
 class NnUNet(Format):
-    """Format of nnU-Net: a raw data set, its dataset.json, or a folder of several data sets."""
+    """Format of nnU-Net: the target is a raw data set, its dataset.json, or a folder of several data sets."""
 
     name = 'nnunet'
     endings = ('dataset.json',)

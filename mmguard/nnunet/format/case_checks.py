@@ -1,6 +1,6 @@
 """Checks of the files of a case: nnU-Net's integrity check, and further checks.
 
-(nnunetv2/experiment_planning/verify_dataset_integrity.py: ``check_cases``, ``verify_labels``)
+Source: ``check_cases`` and ``verify_labels`` in nnunetv2/experiment_planning/verify_dataset_integrity.py.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
-    """Describe the slices that contain voxels of a value, and the slice with most of these voxels.
+    """Describe the slices that contain voxels of a value, and name the slice with the most of them if counts differ.
 
     Args:
-        counts (Mapping[int, int]): Slice, counted from 0 -> number of voxels.
+        counts (Mapping[int, int]): Index of a slice, counted from 0 -> number of voxels of the value in this slice.
 
     Example:
         >>> describe_slices({3: 1, 4: 9, 5: 2, 9: 1})
@@ -224,7 +224,7 @@ def _count_along_z(file: FileRecord, value: str) -> Dict[int, int]:
 
 
 def _are_close(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Return True if values are equal within nnU-Net's tolerance, which is numpy's default."""
+    """Return True if values are equal within nnU-Net's tolerance, the default of ``numpy.allclose``."""
     return len(values) == len(others) and bool(np.allclose(values, others))
 
 

@@ -1,4 +1,4 @@
-"""Cases of a raw data set: their files, listed as in nnU-Net, and the content of the files."""
+"""Reader of the cases of a raw data set: lists their files as nnU-Net does, and reads the files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, is_written_fo
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
-_MACOS_NOTE = 'macOS created it next to a copied file'
+_MACOS_NOTE = 'macOS created this file next to a copied one'
 
 
 class CaseItem(NamedTuple):
-    """Files of a case, which one task reads."""
+    """Files of one case; the same worker process reads all of them."""
 
     path: str  #: Path of the label file of the case.
     case: str  #: Name of the case.
@@ -45,7 +45,7 @@ class CaseListing:
 
 
 def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
-    """List the cases of a data set, and add missing folders to the faults of ``spec``."""
+    """List the cases of a data set; add faults of its folders and of the key ``dataset`` to ``spec``."""
     if is_written_for_v1(spec.content) and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if the first image has its name in dataset.json; nnU-Net v1 appends the channel to file names."""
+    """Return True if the first image exists as named in dataset.json; nnU-Net v1 appends the channel to file names."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -226,17 +226,17 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
 
 @dataclass(frozen=True)
 class CaseTask:
-    """Settings for reading cases, which are sent to worker processes."""
+    """Task of a worker process: reads cases with these settings."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.
 
     def scan(self, items: List[CaseItem]) -> List[CaseRecord]:
-        """Return the records of some cases."""
+        """Read cases, and return their records."""
         return [read_case(item, self.reader, self.expected) for item in items]
 
     def report_crash(self, item: CaseItem) -> List[CaseRecord]:
-        """Return a record that reports a crash in all files of a case, since the responsible file is unknown."""
+        """Return one record that reports a crash for every file of a case, because the responsible file is unknown."""
         record = CaseRecord(item.path, item.case, self.reader)
         detail = 'a file of this case crashed the process that read it (out of memory, or a bug of the decoder)'
         if item.has_label:

@@ -1,6 +1,6 @@
-"""Declarations and faults of a dataset.json, by the rules of nnU-Net's LabelManager and integrity check.
+"""Reader of dataset.json that finds faults by the rules of nnU-Net's LabelManager and integrity check.
 
-(nnunetv2/utilities/label_handling/label_handling.py, nnunetv2/experiment_planning/verify_dataset_integrity.py)
+Sources: utilities/label_handling/label_handling.py and experiment_planning/verify_dataset_integrity.py of nnunetv2.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_spec(path: str) -> DatasetSpec:
 
 
 def build_spec(content: Dict[str, Any], root: str) -> DatasetSpec:
-    """Return the declarations in the content of a dataset.json. A folder named ``DatasetXXX_NAME`` is always v2."""
+    """Return the declarations in a dataset.json, which always counts as v2 if ``root`` is named ``DatasetXXX_NAME``."""
     is_for_v2 = _DATASET_V2.match(os.path.basename(os.path.abspath(root)))
     spec = DatasetSpec(content, layout=V1 if is_written_for_v1(content) and not is_for_v2 else V2)
     _read_keys(spec)
@@ -131,7 +131,7 @@ def judge_count(spec: DatasetSpec, num_cases: int) -> None:
     if isinstance(said, bool) or not isinstance(said, int):
         spec.add(
             COUNT,
-            f'numTraining must be a number, got {shorten(said)}; {quantity(num_cases, "case was", "cases were")} found',
+            f'numTraining must be an int, got {shorten(said)}; {quantity(num_cases, "case was", "cases were")} found',
         )
     elif said != num_cases:
         spec.add(COUNT, f'numTraining is {said:,}, but {quantity(num_cases, "case was", "cases were")} found')
@@ -171,7 +171,7 @@ def _read_labels(spec: DatasetSpec) -> None:
 
 
 def _swap_names(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
-    """Convert labels from {value: name} to {name: value}. The value is appended to a duplicate name."""
+    """Convert labels from {value: name} to {name: value}, and append the value to a name that occurs again."""
     names: Dict[str, Optional[int]] = {}
     for value, name in labels.items():
         names[f'{name} ({value})' if name in names else name] = _as_int(value)
@@ -258,7 +258,7 @@ _LOOKED_AT = 5000
 
 
 def find_raw_datasets(target: str) -> List[str]:
-    """Return the data set folders in ``target``: a data set folder, its dataset.json, or nnUNet_raw."""
+    """Return the data set folders of a target (a data set folder, its dataset.json, or a folder like nnUNet_raw)."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if not os.path.isdir(target):

@@ -41,12 +41,12 @@ def is_old(labels: LabelFacts) -> bool:
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Convert {name: value} to the layout of dataset.json: v1 has {value: name}."""
+    """Convert labels from {name: value} to the layout of this dataset.json; v1 has {value: name}."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
 def find_mistakes(labels: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
-    """Map each rare invalid value to an adjacent frequent value in ``counts``."""
+    """Map each rare invalid value to an adjacent value (not 0) that is over 100 times as frequent in ``counts``."""
     return {
         value: near
         for value, count in labels.values.items()
@@ -63,11 +63,11 @@ def rewrite_volumes(
     dataset_json: Optional[Mapping[str, Any]] = None,
     **changes: Any,
 ) -> Edit:
-    """Return an edit of dataset.json and all label files, which the user makes by hand.
+    """Return an edit that the user makes by hand, in dataset.json and in all label files.
 
     Args:
         dataset_json (dict, optional): Key of dataset.json -> new value.
-        changes: Changes of the label files, arguments of :func:`~mmguard.formats.volumes.record.relabel`.
+        changes: Changes of the label files, as arguments of :func:`~mmguard.formats.volumes.record.relabel`.
     """
     files = {get_volumes(labels).root: {'dataset_json': dataset_json or (), **changes}}
     return Edit(title, question, files=files, lines=tuple(lines), is_manual=True)
@@ -91,7 +91,7 @@ class DeclaredCause(DataRule):
     def report_texts(
         self, facts: Facts, texts: Sequence[str], certainty: str = PROVEN, evidence: str = '', **more: Any
     ) -> Iterator[Finding]:
-        """Yield a finding about dataset.json unless ``texts`` is empty; ``more`` as in ``report_in``."""
+        """Yield a finding about dataset.json unless ``texts`` is empty; pass ``more`` to ``report_in``."""
         if texts:
             yield self.report_in(facts, certainty, evidence or '; '.join(texts), files=['dataset.json'], **more)
 
@@ -112,7 +112,7 @@ class DatasetJson(DeclaredCause):
     why = 'nnU-Net stops before it reads a single case.'
     example = Example(wrong='"modality": {"0": "CT"}', right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"')
     limits = 'Only the keys that planning and training read are checked, not those of your own tools.'
-    advice = 'Correct these keys: `channel_names` has one entry for each channel of an image (RGB has three), from "0".'
+    advice = 'Correct these keys. `channel_names` has an entry for each channel of an image, from "0" (RGB has three).'
     advice_missing = 'Write `{keys}` in dataset.json, with one entry of channel_names for each channel (RGB has three).'
     advice_old = 'The data set is written for nnU-Net v1: convert it with `{conversion}`.'
     advice_incomplete = 'Add `{entries}` to dataset.json, or the conversion to v2 fails; then run `{conversion}`.'
@@ -148,7 +148,7 @@ class NumberOfCases(DeclaredCause):
     declared = ('count',)
     summary = 'numTraining in dataset.json differs from the number of cases.'
     why = 'nnU-Net stops, or trains without cases that were not copied.'
-    example = Example(wrong='"numTraining": 40, 39 files in labelsTr', right='"numTraining": 39')
+    example = Example(wrong='"numTraining": 40 with 39 files in labelsTr', right='"numTraining": 39')
     advice = 'Copy the cases that are missing, or write `"numTraining": {cases}`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -158,7 +158,7 @@ class NumberOfCases(DeclaredCause):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         cases = get_volumes(labels).cases
         title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
-        yield rewrite_volumes(labels, title, 'Does the folder hold all your cases?', lines, {'numTraining': cases})
+        yield rewrite_volumes(labels, title, 'Does the data set hold all your cases?', lines, {'numTraining': cases})
 
 
 class LabelList(DeclaredCause):
@@ -175,8 +175,8 @@ class LabelList(DeclaredCause):
     limits = 'Cannot tell whether a class name in dataset.json is assigned to the right label value.'
     advice = (
         'Write each label once as "name": integer, "background" first and "ignore" last: `"labels": {{"background": 0, '
-        '"liver": 1, "tumor": 2, "ignore": 3}}`. Renumber label files only if their values have a gap: `seg[seg == 4] '
-        '= 2`, and the same number in dataset.json.'
+        '"liver": 1, "tumor": 2, "ignore": 3}}`. Only if the values in the label files have a gap, renumber them '
+        'there, `seg[seg == 4] = 2`, and in dataset.json.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -203,7 +203,7 @@ class LabelList(DeclaredCause):
         written = as_written(labels, names)
         if held and set(held) <= set(number.values()):  # the label files have no gap
             pairs, called = {}, {label: name for name, label in names.items()}
-            asked = [f'Is {value} in the label files {called[value]}?' for value in held if value not in values]
+            asked = [f'Does {value} in the label files mean {called[value]}?' for value in held if value not in values]
         else:
             mistakes = {value: number[near] for value, near in find_mistakes(labels, held).items() if near in number}
             pairs = {**{old: new for old, new in number.items() if old != new}, **mistakes}
@@ -216,13 +216,13 @@ class LabelList(DeclaredCause):
         yield rewrite_volumes(labels, title, ' '.join(asked), lines, {'labels': written}, **files)
 
     def _declare_values(self, facts: LabelFacts) -> Iterator[Edit]:
-        """Yield an edit that declares the values of the label files, with placeholder names."""
+        """Yield an edit that declares the values of the label files with placeholder names, if they have no gap."""
         found = sorted(facts.histogram)
         if found != list(range(len(found))) or len(found) < 2:
             return
         names = {'background': 0, **{f'NAME OF {value}': value for value in found[1:]}}
         labels = as_written(facts, names)
-        title, line = 'Declare the values in the label files, with the names of the classes.', json.dumps(labels)
+        title, line = 'Declare the values of the label files in dataset.json, with class names.', json.dumps(labels)
         yield rewrite_volumes(facts, title, 'Is 0 the background?', [f'"labels": {line}'], {'labels': labels})
 
 
@@ -234,7 +234,7 @@ class RegionList(DeclaredCause):
     why = 'nnU-Net predicts a mask per region; regions_class_order lists the label of each mask, largest region first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
-        right='"regions_class_order": [1, 2] next to these labels',
+        right='"regions_class_order": [1, 2] in addition to these labels',
     )
     limits = 'Regions are assumed to be listed from the largest to the smallest.'
     advice = (
@@ -263,7 +263,7 @@ class RegionList(DeclaredCause):
 
 
 class VolumeCause(DataRule):
-    """Base class of rules about single cases. The scan's JSON lists all cases in ``facts.volumes.faults``."""
+    """Base class of rules about faults of single cases, which a scan's JSON lists in ``facts.volumes.faults``."""
 
     kinds = ('voxels',)
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
@@ -275,7 +275,7 @@ class VolumeCause(DataRule):
             yield self.report_cases(facts, labels)
 
     def report_cases(self, facts: Facts, labels: LabelFacts, certainty: str = PROVEN, **more: Any) -> Finding:
-        """Return a finding that names the cases; ``more`` as in ``report_in``."""
+        """Return a finding that counts the faulty cases and names their files; pass ``more`` to ``report_in``."""
         faults = self.faults(labels)
         cases = len({fault.case for fault in faults})
         first = max(faults, key=lambda fault: fault.voxels)
@@ -293,6 +293,6 @@ def list_files(faults: Sequence[CaseFault]) -> List[str]:
 
 
 def find_ignore_value(labels: LabelFacts) -> int:
-    """Return the ignore label: the highest declared label, plus 1 if dataset.json does not declare an ignore label."""
+    """Return the ignore label, which is the highest declared label, or if none is declared, the highest label + 1."""
     highest = max(get_volumes(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1

@@ -55,12 +55,12 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing keeps these values. In training they exceed the classes: a device-side assert on a GPU.'
+    why = 'Preprocessing keeps these values. In training they exceed the classes: a GPU raises a device-side assert.'
     example = Example(
-        wrong='"labels": {"background": 0, "liver": 1}, files with 0, 1 and 2',
+        wrong='"labels": {"background": 0, "liver": 1} for files with 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
-    limits = 'Cannot tell whether a value is an annotation mistake, a forgotten class, or marks unannotated voxels.'
+    limits = 'Cannot tell whether a value is an annotation mistake, a forgotten class or a mark of unannotated voxels.'
     advice = (
         'Look at the slices named (valid labels are {valid}), then correct the mistake, declare the class in '
         '`"labels"`, renumber the values, or threshold gray levels. If a value (255, -1) marks voxels that were not '
@@ -136,11 +136,11 @@ class UnexpectedValues(VolumeCause):
             rows = [f'seg[np.isin(seg, {wrong})] = {void}'] * (wrong != [void])
             rows += [f'"ignore": {void}'] * (labels.ignore_index is None)
             asked = Message('Does {wrong} mark voxels that were not annotated?', wrong=join_items(wrong))
-            title, table = 'Ignore these values, in dataset.json and label files.', dict.fromkeys(wrong, void)
+            title, table = 'Ignore these values, in dataset.json and in all label files.', dict.fromkeys(wrong, void)
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return the well-known data set whose numbering the files use, and its {value: declared label}."""
+        """Return the known data set whose numbering the files use, and {value: declared label} where these differ."""
         found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
             value: labels.name_of(value)
@@ -151,7 +151,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
-        """Return {value in the files: declared label} where they differ, or {} if their numbers differ."""
+        """Match values in the files with as many declared labels, in order; return {value: label} for unequal pairs."""
         found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -173,7 +173,7 @@ def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Ed
 
 
 def _is_gray(labels: LabelFacts) -> bool:
-    """True if nearly all values are around 0 and 255, with others between: a blurred binary mask."""
+    """True if over 4 values occur, all in 0..255 and most near 0 or 255, as in blurred binary masks."""
     counts = labels.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)

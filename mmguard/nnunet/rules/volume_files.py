@@ -1,4 +1,4 @@
-"""Rules about faults in volume files, classes in few cases, and the verdict that all files are fine."""
+"""Rules about faults in volume files and about classes in few cases, and the verdict that all files are fine."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class RarerThanFolds(DataRule):
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
-    """Return {class: number of cases} for classes in fewer cases than folds; {} if labels are unread or are regions."""
+    """Return {class: cases} for classes that occur in fewer cases than folds; {} for unread files or for regions."""
     volumes = labels.volumes
     if volumes is None or volumes.labels_read < max(FOLDS, volumes.cases) or 'regions_class_order' in volumes.content:
         return {}
