@@ -52,11 +52,11 @@ def add_to(commands: Any) -> None:
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description=(
             'Reads a traceback, a log, the folder of a run, or a message. Prints the error, its meaning and its '
-            'causes, the most likely first. With --config or --data, it checks which causes apply. For a code, it '
-            'prints the meaning of the code: MG1xx are about labels, MG2xx about a config, MG3xx about a run or its '
-            'log, MG4xx about an error. Without WHAT, it lists all codes. Exit code: 0 for a code, or if the log has '
-            'neither an error nor a sign of an error, or only ends early; 1 if the log has an error or a sign, or '
-            'if config or labels have an error; 2 for an unknown code, or if nothing can be read.'
+            'causes, the most likely first. With --config or --data, it checks which causes apply. It also explains a '
+            'rule code: MG1xx are about labels, MG2xx about a config, MG3xx about a run or its log, MG4xx about an '
+            'error. Without WHAT, it lists all codes. Exit code: 0 if rule codes were explained or listed, or if the '
+            'log shows no problem other than an early end; 1 if the log shows an error or a sign of one, or if config '
+            'or labels have an error; 2 for an unknown rule code, or if nothing can be read.'
         ),
     )
     settings = dict(num_classes=positive, ignore_index=label, framework=list(FRAMEWORKS), what=dict(nargs='?'))
@@ -155,7 +155,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 def explain_pieces(
     pieces: Iterable[bytes], name: str, config: Optional[str], data: Optional[str], options: ScanOptions
 ) -> Tuple[Reader, Optional[Explanation], Tuple[Finding, ...], List[str]]:
-    """Return the log, its explanation (``None`` without an error), findings in config and labels, and failures."""
+    """Return the log, its explanation (``None`` without an error), findings in config and labels, and failed reads."""
     from mmguard.commands.explain.explanation import explain
     from mmguard.commands.explain.facts import collect_findings
     from mmguard.commands.explain.reader import Reader
@@ -230,7 +230,7 @@ def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
 
 
 def _open_log(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
-    """Return a log in pieces, its name, and the path of the config in a run folder, else ``None``."""
+    """Return a log in pieces, its name, and the path of the config next to the log in a run folder, else ``None``."""
     from mmguard.commands.explain.reader import find_config, find_logs, read_pieces
 
     if what == '-':

@@ -125,9 +125,9 @@ def explain_text(lines: Iterable[Union[str, bytes]], outside: Optional[OutsideFa
 
 
 def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Explain the error that ended a training, or a sign that the model does not learn, else return ``None``.
+    """Explain the error that ended a training, or a sign that the model does not learn; ``None`` without either.
 
-    ``names`` are paths that may name a framework.
+    ``names`` are paths that may contain the name of a framework.
     """
     outside = outside or OutsideFacts()
     judged = _judge(log)
@@ -259,7 +259,7 @@ def find_signature(exception: LoggedException) -> Optional[Signature]:
 
 
 def _judge(log: Reader) -> List[JudgedError]:
-    """Return the errors of a log with their signatures. Without errors, return a pasted message, or else the signs."""
+    """Return the errors of a log (if it has none, a pasted message or else the signs), with their signatures."""
     troubles = [
         trouble
         for trouble in log.troubles

@@ -40,7 +40,7 @@ def collect_findings(
     """Return the findings of `check` for a config and of `scan` for ``data`` (or the config's labels), and failures.
 
     The explained error determines for which framework a COCO JSON is scanned, and whether category ids are its labels.
-    Remarks are dropped, except those about ``nan_classes`` (classes without a score in the log) or ids as labels.
+    Remarks are dropped, except about ``nan_classes`` (classes without a score in the log) or category ids as labels.
     """
     findings: List[Finding] = []
     problems: List[str] = []

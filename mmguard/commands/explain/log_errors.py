@@ -12,7 +12,7 @@ from mmguard.text import hide_credentials
 
 
 class Piece(NamedTuple):
-    """Line of a log: its number, the text that is quoted, and what patterns search (the text, or a derived fact)."""
+    """Line of a log: its number, the ``text`` to quote, and what patterns search: the text, or an inferred fact."""
 
     line: int
     text: str

@@ -1,6 +1,6 @@
 """Collector of facts in a log, such as the number of classes, the framework and the progress of the training.
 
-An inferred fact is a text that begins with ``fact: ``. Patterns of causes search it; the user sees the line of the log.
+An inferred fact is a text that begins with ``fact: ``. The patterns of causes match it, but the user sees the log line.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class LogFacts(NamedTuple):
 
     @property
     def task(self) -> str:
-        """Labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown."""
+        """Kind of labels that the error is about, ``'boxes'`` or ``'segmentation'``; empty if unknown."""
         said = [piece.searched for piece in self.pieces]
         return next((kind for kind in ('boxes', 'segmentation') if f'fact: {kind}' in said), '')
 
@@ -144,7 +144,7 @@ class FactLines:
         loss = next(self.find_kind('proposals'), None)
         if config is None or loss is None:
             return None
-        return Piece(*loss, f'Another model trains: loss_rpn_ belongs to an R-CNN, but the config to {config[0]}')
+        return Piece(*loss, f'Another model trains: loss_rpn_ is a loss of an R-CNN, but the config is for {config[0]}')
 
     def find_kind(self, kind: str) -> Iterator[Tuple[int, str]]:
         """Yield (line number, text) of the collected lines of a kind, such as ``'classes'`` or ``'ranks'``."""
@@ -159,10 +159,10 @@ def find_facts(
     num_classes: Optional[int] = None,
     beginning: Sequence[str] = (),
 ) -> LogFacts:
-    """Return the facts that the collected lines of a log, the lines before its error, and its errors show.
+    """Return the facts shown by the collected ``lines`` of a log, the lines ``before`` its error, and the errors.
 
-    ``names`` are texts that may name a framework; ``num_classes`` is from ``--num-classes``; ``beginning`` are the
-    first lines of the log.
+    ``names`` are texts that may name a framework, ``num_classes`` comes from ``--num-classes``, and ``beginning`` has
+    the first lines of the log.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
     facts += _find_facts_of_classes(lines, pieces, num_classes)
@@ -179,7 +179,7 @@ def find_facts(
 
 
 def find_framework(texts: Sequence[str]) -> str:
-    """Return the framework named in texts, rather a specific one (mmseg) than its base (mmengine); empty if unknown."""
+    """Return the framework that texts name; prefer a specific one (mmseg) to its base (mmengine); empty if unknown."""
     joined = '\n'.join(texts)[:_SEARCHED]
     return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
 
@@ -196,7 +196,7 @@ def find_ending(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
             )
             if 0 < done < total:
                 quoted = text.strip()[:400]
-                return Piece(line, quoted, f'Log ends: at {done:,} of {total:,} ({quoted})')
+                return Piece(line, quoted, f'Log ends: training reached {done:,} of {total:,} ({quoted})')
             return None
     return None
 
@@ -308,7 +308,7 @@ def _find_fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
 def _find_fact_of_values(pieces: Sequence[Piece]) -> Optional[Piece]:
     """Return nnU-Net's line with the values of a label file if the values may be classes, else ``None``.
 
-    The values may be classes if they are integers >= 0, not just 0 and 255, and at most one more than are declared.
+    They may be classes if they are integers >= 0, not only 0 and 255, and at most one more than the declared values.
     """
     lists = _VALUES.search('\n'.join(piece.searched for piece in pieces))
     if lists is None or '...' in lists.group(2):

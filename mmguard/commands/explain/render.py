@@ -21,7 +21,7 @@ _TRUE_LINE_ADVICE = Message(
     'CUDA reports errors late: the traceback does not show the line that failed. To see this line, restart the process '
     'with `CUDA_LAUNCH_BLOCKING=1`, or run the failing batch on the CPU, where an IndexError names the label.'
 )
-_TRUE_LINE_HINT = Message('true line: run the same command with `CUDA_LAUNCH_BLOCKING=1`; the log shows a later line')
+_TRUE_LINE_HINT = Message('failed line: run again with `CUDA_LAUNCH_BLOCKING=1` to see it; the log shows a later line')
 _NO_CAUSE_NOTE = Message('No known cause of this error matches the log, the config and the labels.')
 _UNDECIDED_NOTE = Message('The log does not show which of these causes applies. Check them:')
 _UNKNOWN_NOTE = Message('The message does not say if labels are the cause. The next command checks the labels.')
@@ -71,7 +71,7 @@ def _build_all_rows(explanation: Explanation, signature: Signature) -> Rows:
 
 
 def _build_first_rows(explanation: Explanation, signature: Signature) -> Rows:
-    """Return rows of the first cause, or of several if it is only possible, and a row that counts the other causes."""
+    """Return rows of the first cause, or of several if the first is only possible, and how many others exist."""
     first = explanation.causes[0] if explanation.causes else None
     is_confirmed = first is not None and first.standing == CONFIRMED
     rows: Rows = [] if is_confirmed else [Wrapped(signature.meaning, rest='  ')]
@@ -107,7 +107,7 @@ def _build_confirmed_rows(ranked: RankedCause) -> Rows:
 
 
 def _build_finding_rows(finding: Finding, indent: str = '', cause: str = '', advice: str = '') -> Rows:
-    """Return the rows of a finding; unless ``cause`` is empty, it and ``advice`` replace the finding's own advice."""
+    """Return the rows of a finding; if ``cause`` is given, ``cause`` and ``advice`` replace its own advice."""
     texts: Dict[str, str] = {
         Message('found'): join(' ', (finding.code, as_message(finding.title))),
         Message('in'): join_items(finding.files, 3),
@@ -179,7 +179,7 @@ def _name_framework(framework: str) -> Message:
 
 
 def as_json(explanation: Optional[Explanation], name: str, findings: Sequence[Finding] = ()) -> Dict[str, Any]:
-    """Return the explanation as plain data for ``--json``, or only the codes of findings if it is ``None``."""
+    """Return the explanation as plain data for ``--json``; without an explanation, return the codes of ``findings``."""
     record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
     if explanation is None:
         return {**record, 'more': [finding.code for finding in findings]}
@@ -245,7 +245,7 @@ def _build_error_rows(explanation: Explanation, name: str) -> Rows:
 
 
 def _build_cause_rows(number: int, ranked: RankedCause, shown: Dict[Any, int]) -> Rows:
-    """Return the rows of a cause. ``shown`` has the cause number of each printed finding, which is not repeated."""
+    """Return the rows of a cause. A finding in ``shown``, {finding: number of its cause}, is not printed again."""
     if ranked.standing == POSSIBLE:
         return _build_possible_rows(ranked, f'{number}. ')
     tag = [Message(' [the log points to it]')] if ranked.standing == SUPPORTED else []

@@ -166,7 +166,7 @@ class Scores:
             return Piece(*last, f'Score near 0: {name} is at most {best:g} in {quantity(len(values), "validation")}')
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:
-            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}, near 0 for {fallen} validations'
+            said = f'Score collapsed: {name} fell from {best:g} to {values[-1]:g}; the last {fallen} scores are near 0'
             return Piece(*last, said)
         if len(values) >= _FALLS and values == sorted(values, reverse=True) and values[-1] <= _FALLEN * best:
             return Piece(*last, f'Score falls: {name} from {best:g} to {values[-1]:g} in {len(values)} validations')
@@ -219,7 +219,7 @@ _ALL_ACCURACY = re.compile(rb'\baAcc: (\d{1,3}(?:\.\d{1,9})?)')
 
 
 class ClassScores:
-    """Counter of the validations in a log, and for each class, of those in which its score is nan for lack of labels.
+    """Counter of validations in a log, and for each class, of validations without its labels, where its score is nan.
 
     Example:
         >>> scores = ClassScores()
