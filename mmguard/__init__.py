@@ -1,8 +1,8 @@
 """mmguard: keep a bad label from killing, or quietly spoiling, a training run.
 
-Transforms, losses and hooks are registered automatically if mmengine is imported, before or after mmguard. The parts
-that need only torch and numpy (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
-:mod:`mmguard.detection`, the scan) do not import mmengine.
+Transforms, losses and hooks are registered automatically if mmengine is imported, before or after mmguard.
+:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed` and :mod:`mmguard.detection` need only torch
+and numpy. These packages and scans of label files do not import mmengine.
 """
 
 import importlib as _importlib

@@ -85,7 +85,7 @@ def _has_streams() -> bool:
 
 
 def _write_every_character() -> None:
-    """Escape characters that stdout cannot encode and, on GitHub Actions, texts that would run as workflow commands."""
+    """Escape what stdout cannot encode and, on GitHub Actions, texts that would run as workflow commands."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors='backslashreplace')
     streams: List[Any] = [sys.stdout, sys.stderr] if os.environ.get('GITHUB_ACTIONS') else []
@@ -138,7 +138,7 @@ def _describe_failure(error: BaseException, args: argparse.Namespace) -> str:
 class Parser(argparse.ArgumentParser):
     """Parser that suggests the nearest option for an unknown option, and does not accept abbreviated options.
 
-    If these were accepted, ``fix --ignore 11`` would mean ``--ignore-index 11``; ``check`` has another ``--ignore``.
+    If ``--ignore`` were accepted for ``fix --ignore-index``, it could be confused with ``check --ignore``.
     """
 
     def __init__(self, **arguments: Any) -> None:

@@ -24,7 +24,7 @@ class Diagnosis:
         findings (tuple[Finding]): Findings, the most likely first. Each has ``code``, ``title``, ``severity``,
             ``evidence``, ``files`` and ``edits``.
         files (dict[str, int]): {file with invalid labels: number of invalid labels}, at most 100,000 files per data
-            set. Paths are relative to the working directory if they are inside of this directory.
+            set. The path of a file inside the working directory is relative to this directory.
         failed (tuple[str]): Inputs that could not be read, with the reasons.
         record (dict): The result as plain data, as ``--json`` writes it.
         text (str): What the command prints.
@@ -61,7 +61,7 @@ class Diagnosis:
         """Return class weights for a loss, computed from all pixels that are neither ignored nor invalid.
 
         Args:
-            formula (str): ``'enet'``, 1 / ln(1.02 + share of pixels), or ``'median_frequency'``; 1 for absent classes.
+            formula (str): ``'enet'``, 1 / ln(1.02 + share of pixels), or ``'median_frequency'``. Absent classes get 1.
             dataset (str, optional): Name of the data set; required if several data sets have class weights.
 
         Raises:
@@ -109,12 +109,12 @@ def scan(
     """Check all labels of a data set, as ``mmguard scan`` does.
 
     Args:
-        target (str): Config, folder of label maps, annotation file, ...: a TARGET of ``mmguard scan``.
+        target (str): Config, folder of label maps, annotation file, or any other TARGET of ``mmguard scan``.
         processes (int, optional): Number of processes. Default: one per core.
-        executor (concurrent.futures.Executor, optional): Executor that reads the files in place of local processes: a
-            ``ProcessPoolExecutor``, ``dask.distributed.Client(...).get_executor()``, ``MPIPoolExecutor``. Its workers
-            must find the files at the same paths. The executor is not shut down.
-        verify (bool): Before an edit of a config is offered, build and call the parts of the config that it changes.
+        executor (concurrent.futures.Executor, optional): Executor that reads the files in place of local processes,
+            such as ``ProcessPoolExecutor``, ``MPIPoolExecutor`` or ``dask.distributed.Client(...).get_executor()``. Its
+            workers must find the files at the same paths. The executor is not shut down.
+        verify (bool): Build and call the parts of a config that an edit changes, before the edit is offered.
         options: Options of ``mmguard scan``: ``num_classes``, ``ignore_index``, ``reduce_zero_label``, ``label_map``,
             ``images``, ``suffix``, ``splits``, ``labels``, ``framework``, ``masks``, ``classes``, ``run_code``.
 
@@ -164,7 +164,7 @@ def check(config: str, *, run_code: bool = False, verify: bool = True) -> Diagno
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.
         run_code (bool): Import and run the code that a config in YAML or JSON names. Only for configs that you trust.
-        verify (bool): Before an edit is offered, build and call the parts of the config that it changes.
+        verify (bool): Build and call the parts of the config that an edit changes, before the edit is offered.
 
     Raises:
         mmguard.errors.CannotRun: The file is not a config, or cannot be read.
@@ -192,8 +192,8 @@ def dry_run(
 ) -> Diagnosis:
     """Run the first training batches of a config, then test properties of its training, as ``mmguard dry-run`` does.
 
-    Each broken property becomes a finding of severity ``'error'``, and each note one of ``'info'``; the code is the
-    property's name. Properties that could not run are in ``record``, with the outcome ``'not run'``.
+    Each broken property becomes a finding of severity ``'error'``, and each note one of severity ``'info'``; its code
+    is the name of the property. ``record`` also has properties that could not run, with the outcome ``'not run'``.
 
     Args:
         config (str): A file, or a shipped config: ``mmseg::pidnet/NAME.py``. A config in Python is executed.

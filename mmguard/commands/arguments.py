@@ -27,7 +27,7 @@ _ARGUMENT = re.compile(r'^([^\s,]+(?:, [^\s,]+)*)(?: (\S+))?  (.*(?:\n +.*)*)', 
 
 
 def add_arguments(parser: Any, text: str, **settings: Any) -> None:
-    """Add the arguments in a text to a parser. An argument without metavar and settings is a switch.
+    """Add the arguments in a text to a parser. An argument with neither metavar nor settings is a switch.
 
     Args:
         parser (ArgumentParser): A parser, or an argument group of a parser.

@@ -31,8 +31,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'check',
         help='check a config before training: find settings that do not fit the labels, and say what to write',
-        description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
-        'sets, pipelines, metrics. Reads no data. Only the parts that an offered edit changes (data sets, model, '
+        description='Checks whether heads, losses, data sets, pipelines and metrics of a config of MMSegmentation or '
+        'MMDetection fit the labels. Reads no data. Only the parts that an offered edit changes (data sets, model, '
         'losses) are built and called, before and after the edit, in a process without network, for at most 20 s. '
         'A CONFIG in Python is executed. Exit code: 0 nothing found, 1 findings, 2 could not run. '
         '`mmguard explain CODE` says more about a finding.',

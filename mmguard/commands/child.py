@@ -13,8 +13,8 @@ _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 def build_python_command(code: str) -> List[str]:
     """Return the command that runs code in a child process; the caller appends arguments for its ``sys.argv[1:]``.
 
-    The child finds the packages of this process (also in PYTHONPATH and the user site, or editable), but not those in
-    the working directory: a ``json.py`` there must not replace the standard library.
+    The child finds the packages of this process, also those in PYTHONPATH and the user site, and editable ones. It does
+    not search the working directory, because a ``json.py`` there must not replace that of the standard library.
     """
     here = os.path.realpath(os.getcwd())
     paths = [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]

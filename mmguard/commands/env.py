@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
         for finding in findings:
             print(visible(f'\n{format_finding(finding, UNBROKEN, args.verbose)}'))
         if install is not None:
-            done = 'executed for this Python and torch, without a GPU'
+            done = 'this command was run with this Python and torch, without a GPU'
             if not install.executed:
-                done = 'not executed for this Python, torch and GPU: see docs/stacks.md'
+                done = 'this command was not run with this Python, torch and GPU: see docs/stacks.md'
             what = 'to install mmsegmentation and mmdetection in a new environment of this machine'
             print(visible(f'\n{what} ({done}):\n  {install.line}'))
     if args.json is not None:
@@ -128,7 +128,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
 
 
 def _reads_objects() -> Optional[bool]:
-    """Return True if mmengine or an environment variable sets ``weights_only=False``, or ``None`` without mmengine."""
+    """Return True if mmengine or the environment sets ``weights_only=False``; ``None`` if mmengine is missing."""
     mmengine = find_module_folder('mmengine')
     if mmengine is None:
         return None

@@ -48,7 +48,7 @@ def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden
 
 
 def locate_file(name: str, roots: Iterable[str]) -> str:
-    """Return the path of a file in one of the roots, if possible relative to the working directory; '' if missing."""
+    """Return the path of a file in one of the roots, from the working directory if possible, or '' if missing."""
     paths = (find_inside(root, name) for root in roots if root and name)
     return _from_here(next((path for path in paths if os.path.isfile(path)), ''))
 
@@ -89,7 +89,7 @@ def write_entries(
 
 
 def _as_github(entries: Iterable[ReportEntry], failed: Iterable[str]) -> str:
-    """Return workflow commands: one line for each finding and file, for each reason to hide findings, and each failure.
+    """Return workflow commands: a line per finding and file, per setting that hides findings, and per failure.
 
     Format: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """

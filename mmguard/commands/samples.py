@@ -104,7 +104,7 @@ class Samples:
         return self._all[number]
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the file of the data set that shares the longest end of its path with ``path``, and its samples."""
+        """Return the file of the data set whose path has the longest end in common with ``path``, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record has no file name: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:

@@ -20,7 +20,7 @@ SECONDS, HEARTBEAT = 0.1, 30.0
 class Spinner:
     """Spinner with the progress of a command, as in ``mmguard scan: train (12 s)``; ``text`` can be changed.
 
-    To write, its thread uses neither locks, which a forked process could inherit, nor other packages.
+    Its thread writes without locks, because a forked process could inherit them, and without other packages.
     """
 
     def __init__(self, command: str, text: str) -> None:

@@ -37,7 +37,7 @@ def is_fake(tensor: Tensor) -> bool:
 
 
 def outlives_call(tensor: Tensor) -> bool:
-    """Return True if ``tensor`` can be stored for the next call: it is neither fake nor of a ``torch.func`` transform.
+    """Return True if ``tensor`` can be stored for the next call: it is neither fake nor wrapped by ``torch.func``.
 
     A tensor that ``torch.compile`` traces can be stored: it represents the real tensor.
     """
@@ -55,8 +55,8 @@ def has_memory(tensor: Tensor) -> bool:
 def is_recomputed() -> bool:
     """Return True if activation checkpointing (``use_reentrant=False``) repeats this call for the backward pass.
 
-    With ``use_reentrant=True`` only the call in the backward pass tracks gradients. PyTorch cannot be asked, so this
-    function looks for the unpack hook of ``torch.utils.checkpoint`` on the call stack. It must not be compiled.
+    With ``use_reentrant=True`` only the call in the backward pass tracks gradients. PyTorch does not report this, so
+    this function looks for the unpack hook of ``torch.utils.checkpoint`` on the call stack. It must not be compiled.
     """
     frame = inspect.currentframe()
     while frame is not None:

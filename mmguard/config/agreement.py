@@ -102,7 +102,7 @@ def has_stuff_among_things(classes: Sequence[str], things: Any) -> bool:
 
 
 def lists_untrained_classes(dataset: Part) -> bool:
-    """Return True for a video data set for validation or testing, whose own class list may have untrained classes."""
+    """Return True if a video data set for validation or testing lists its own classes, which may be untrained."""
     return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
 
 
@@ -206,8 +206,8 @@ def find_ignored_labels(config: ReadConfig) -> List[IgnoredLabel]:
 def find_leading(config: ReadConfig, places: List[IgnoredLabel]) -> Optional[IgnoredLabel]:
     """Return the ignored label that all others must match, or ``None`` if the decode head has none.
 
-    The others must match the label of the decode head. If a guard and all losses, fill values and metrics share another
-    label, they must match the guard, which sets unlabeled pixels to its ``ignore_index`` before a head sees them.
+    This is the label of the decode head. But if a guard and all losses, fill values and metrics share another label, it
+    is the label of the guard, which sets unlabeled pixels to its ``ignore_index`` before a head sees them.
     """
     first = next((head for head in find_heads(config) if head.key == 'decode_head'), None)
     leading = next((place for place in places if place.part == first), None)
@@ -293,7 +293,7 @@ def _is_wrapper_of(dataset: Optional[Part]) -> bool:
 
 
 def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
-    """Yield (guard, expected number, label spaces of heads) for guards whose ``num_classes`` differs from all heads."""
+    """Yield (guard, expected number, label spaces) for guards whose ``num_classes`` differs from that of every head."""
     spaces = from_config(config)
     for guard in find_transforms(config):
         classes = guard.config.get('num_classes')
@@ -304,7 +304,7 @@ def find_mismatched_guards(config: ReadConfig) -> Iterator[Tuple[Part, int, List
 
 
 class MisplacedGuard(NamedTuple):
-    """A guard that sees no labels, because it runs before they are loaded or guards another kind of label."""
+    """A guard that sees no labels, because it runs before labels are loaded or guards another kind of labels."""
 
     guard: Part  #: The guard.
     steps: List[Part]  #: The transforms of its pipeline, without nested ones.
@@ -313,7 +313,7 @@ class MisplacedGuard(NamedTuple):
 
 
 def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
-    """Yield the guards that see no labels, because they run before labels are loaded or guard another kind."""
+    """Yield the guards that see no labels: they run before labels are loaded, or guard another kind of labels."""
     for pipeline in find_pipelines(config):
         steps = [step for step in pipeline if step.path.count('[') == pipeline[0].path.count('[')]
         pack = next((step for step in steps if step.name.startswith('Pack')), None)
@@ -326,7 +326,7 @@ def find_misplaced_guards(config: ReadConfig) -> Iterator[MisplacedGuard]:
 
 
 def _find_only_guard(pack: Optional[Part], steps: List[Part]) -> str:
-    """Return the name of the guard for the labels of a pipeline, or ``''`` if both fit or the labels are unknown."""
+    """Return the name of the guard for the labels of a pipeline, or '' if both guards fit or the labels are unknown."""
     name = '' if pack is None else pack.name
     if name == 'PackDetInputs' and any(step.get('with_seg') for step in steps):
         return ''
@@ -340,7 +340,7 @@ def _is_before_labels(steps: List[Part], guard: Part) -> bool:
 
 
 class ReplacedHooks(NamedTuple):
-    """Hooks of base configs that ``custom_hooks`` removes (``dropped``), and its own hooks (``kept``)."""
+    """Hooks in ``custom_hooks`` (``kept``), and hooks of base configs that these replace (``dropped``)."""
 
     dropped: List[Dict[str, Any]]
     kept: List[Dict[str, Any]]

@@ -43,13 +43,13 @@ _WRITING = """\
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'apply',
-        help='write a guarded config (hook, guards in every pipeline, guarded losses), or apply edits of check or scan',
-        description='Writes a config that inherits from CONFIG and adds the import, the hook, GuardSegLabels or '
-        'GuardInstanceLabels in every pipeline, guarded losses, and assigners that use ignored instances. CONFIG '
-        'itself is never changed; guards that it already has are kept. With --edit, numbered edits of `mmguard check` '
-        '(or `scan`) are written instead, and the result is checked. The parts that an edit changes (data sets, '
-        'model, losses) are built and called before and after the edit, in a process without network, for at most '
-        '20 s. A CONFIG in Python is executed.',
+        help='write a config with guards (in pipelines, losses and hooks), or with edits of check or scan',
+        description='Writes a config that inherits from CONFIG. It adds mmguard to custom_imports, LabelGuardHook to '
+        'custom_hooks, and GuardSegLabels or GuardInstanceLabels to every pipeline. Losses become guarded losses, and '
+        'assigners exclude ignored instances. CONFIG itself is never changed; guards in it are kept. With --edit, '
+        'numbered edits of `mmguard check` (or `scan`) are written in place of guards, and the result is checked. The '
+        'changed parts (data sets, model, losses) are built and called before and after the change, in a process '
+        'without network, for at most 20 s. A CONFIG in Python is executed.',
     )
     repeated = dict(action='append', default=[])
     add_arguments(parser, _ARGUMENTS, out=dict(type=Path, required=True), edits=repeated)

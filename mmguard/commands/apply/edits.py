@@ -32,7 +32,7 @@ def edit_tree(
 ) -> EditedTree:
     """Apply the edits ``numbers`` to a copy of a config tree, and check the copy with the rules and ``verifier``.
 
-    Edits that conflict are refused. Numbers are those of a scan with the options ``scanned``, or of a check if
+    Edits that conflict are refused. The numbers are those of a scan with the options ``scanned``, or of a check if
     ``scanned`` is ``None``; ``'safe'`` means all edits that need no answer.
     """
     if scanned is None:
@@ -91,7 +91,7 @@ def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], veri
     tree = merge(found_in, edited.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)
     if left:
-        raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
+        raise CannotRun(f'[{edit.number}] does not fix {finding.code} at {", ".join(left)}; nothing was written')
     verdicts = edited.verdicts
     if not edit.files:  # a config for other files cannot be built before they are written
         verdicts += (verifier(ReadConfig(name_types(edited.tree)), ReadConfig(name_types(tree))),)
@@ -140,5 +140,5 @@ def _apply_safe_of_scan(
 
 
 def _select_safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Return the first edit of each finding, among the edits that neither ask a question nor change label files."""
+    """Return the first edit of each finding that neither asks a question nor changes label files."""
     return select_first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

@@ -17,7 +17,7 @@ class EditedTree(NamedTuple):
 
     Attributes:
         tree (dict): The edited tree.
-        changed, left (list[str]): Descriptions of what was changed, and of what was not or remains to be done.
+        changed, left (list[str]): Descriptions of the changes made, and of those not made or left to the user.
         codes (list[str]): Codes of the findings that the edits fix.
         verdicts (tuple): Verdict of the verifier on each edit.
         broken (tuple): Changes that were not made because they break the program.
@@ -34,9 +34,9 @@ class EditedTree(NamedTuple):
 def guard_config(cfg: Config) -> Config:
     """Return a guarded copy of a config. Write ``cfg = guard_config(cfg)`` before ``Runner.from_cfg(cfg)``.
 
-    The copy has the hook, guards in every pipeline, and guarded losses. Assigners without support for ignored instances
-    leave out instances with invalid labels; crowds are trained as before. ``cfg`` itself is not modified, and a guarded
-    config is returned unchanged. A warning names the parts that could not be guarded.
+    The copy has ``LabelGuardHook``, guards in every pipeline, and guarded losses. If an assigner does not support
+    ignored regions, the guards drop instances with invalid labels. Crowds are trained as before. ``cfg`` itself is not
+    modified, and a guarded config is returned unchanged. A warning names the parts that could not be guarded.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, in text or pure Python style.

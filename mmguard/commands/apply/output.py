@@ -1,4 +1,4 @@
-"""Writer of the config of `mmguard apply`: it inherits from the original if possible, else repeats all settings."""
+"""Writer of configs for `mmguard apply`, which inherit from the original if possible, else repeat all settings."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
 _COMMENTS = {
     'custom_imports': '# Registers the guards.',
     'custom_hooks': '# Reports skipped labels in the log and in label_guard.jsonl.',
-    'model': '# Losses that do not crash for any label; their other arguments are unchanged.',
+    'model': '# Losses that do not crash on invalid labels; their other arguments are unchanged.',
 }
 _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def write_overlay(base: Base, old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """Return the text of a config that inherits from ``base`` (its tree is ``old``) and sets the changes in ``new``."""
+    """Return the text of a config that inherits from ``base`` (with the tree ``old``) and changes it to ``new``."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -170,7 +170,7 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Writer of new values that refers to equal old values and to written variables instead of repeating them."""
+    """Writer of changed settings, which refers to values of the base config and to variables to avoid repetition."""
 
     def __init__(self, names: List[Tuple[str, Any]]) -> None:
         self.named = names
@@ -316,7 +316,7 @@ def is_name(key: str) -> bool:
 
 
 def lay_out(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Return source code in lines; the first begins at column ``before``, and its statement at column ``indent``."""
+    """Return source code in lines; the first line begins at column ``before`` of a statement at column ``indent``."""
     line = join_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line

@@ -47,7 +47,7 @@ def _print(console: Any, outcome: str, lines: Sequence[str]) -> None:
 
 
 def _group(record: PropertyRecord, outcome: str) -> Iterator[str]:
-    """Yield one line per distinct evidence with this outcome: the parts that have the evidence, then its text."""
+    """Yield a line per distinct evidence among the results with this outcome: its subjects, then the evidence."""
     groups: Dict[str, List[str]] = {}
     for result in record.results:
         if result.outcome == outcome:

@@ -32,7 +32,7 @@ _OPTIONS = """\
 --rename Cat:cat  rename categories: old name:new name, ...
 --renumber N  for a COCO JSON: number its categories N, N + 1, ... in their order
 --boxes  convert the boxes in TARGET from this format: in COCO, from corners (x1, y1, x2, y2) or fractions of the image;
-  in VOC, from fractions. Sizes (x, y, width, height) in COCO and corners in VOC are right, and are not changed
+  in VOC, from fractions. COCO boxes that are sizes (x, y, width, height) and VOC boxes that are corners are not changed
 --keep-boxes  for a COCO JSON: do not clamp boxes, and do not drop objects because of their boxes
 --scale F  multiply the values of label maps by F, such as 255 if they were divided by 255
 --no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
@@ -52,13 +52,12 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'fix',
         help='write corrected copies of label files, and a manifest of the changes',
-        description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
-        'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml '
-        'of YOLO. Originals are never '
-        'modified; label files that need no change are copied. Boxes are clamped to their image, and instances that '
-        'training cannot use are dropped. DIR/mmguard.manifest (JSON) lists the changes. Exit code: 0 all files are '
-        'in DIR, 1 some files were left out or keep invalid labels, 2 could not run. With --edit, TARGET is scanned '
-        'again, and only the chosen edits of label files that `mmguard scan TARGET` offers are written.',
+        description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), a COCO or '
+        'LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), or a folder or data.yaml of YOLO. '
+        'Originals are never modified; label files that need no change are copied. Boxes are clamped to their image, '
+        'and instances that training cannot use are dropped. DIR/mmguard.manifest (JSON) lists the changes. Exit code: '
+        '0 all files are in DIR, 1 some files were left out or keep invalid labels, 2 could not run. With --edit, '
+        'TARGET is scanned again, and only the chosen edits of label files that the scan offers are written.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_arguments(parser, _PLACES, out=dict(type=Path, required=True))
@@ -77,8 +76,8 @@ def add_to(commands: Any) -> None:
     add_arguments(parser, _THRESHOLD, threshold=float)
     edit = parser.add_argument_group(
         'edits that `mmguard scan TARGET` offers',
-        'With --edit, --num-classes, --ignore-index, --label-map, --images and the options below have the meaning that '
-        'they have for `mmguard scan`. Repeat the options of the scan, so that edits have the same numbers.',
+        'If --edit is given, the options --num-classes, --ignore-index, --label-map, --images and those below mean '
+        'what they mean for `mmguard scan`. Repeat the options of the scan, so that edits have the same numbers.',
     )
     add_arguments(edit, _EDIT, edits=dict(action='append', default=[]))
     add_split(edit)

@@ -59,7 +59,7 @@ class Copies(NamedTuple):
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuse ``--out`` if it is TARGET, contains TARGET, is inside TARGET, or has files that fix did not write."""
+    """Refuse ``--out`` if it is, contains or is inside TARGET, is a file, or has files that fix did not write."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):

@@ -37,7 +37,7 @@ class ScanOffers(NamedTuple):
 
 
 class ChosenEdits(NamedTuple):
-    """Combined edits: options and format per file or folder, excluded edits, and the command that edits the config."""
+    """Combined edits: options and format per file or folder, why others are left out, and the command for a config."""
 
     files: Dict[str, FixOptions]
     formats: Dict[str, Format]

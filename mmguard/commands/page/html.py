@@ -145,7 +145,7 @@ def draw_panels(file: WorstFile) -> List[Panel]:
 
 
 def list_invalid(file: WorstFile) -> List[str]:
-    """Return texts such as ``'11: 1,201'``, an invalid value and its count, then texts about the faults of boxes."""
+    """Return a text per invalid value with its count, such as ``'11: 1,201'``, then texts about the faults of boxes."""
     values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
     more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
     labels = 0 if values else file.reasons.get(LABEL_REASON, 0)

@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass
 class Panel:
-    """Picture with the legend ``keys``, pairs (CSS color or '', meaning); without a picture, ``why`` is the reason."""
+    """Picture with its legend ``keys``, pairs (CSS color or '', meaning); ``why`` tells why a picture is missing."""
 
     name: str
     picture: Optional[Picture] = None

@@ -69,7 +69,7 @@ class Replay:
         return [sample for sample in self.samples if sample.status in statuses]
 
     def list_lines(self) -> List[str]:
-        """Return lines about the end of the training, the samples that do not pass, and the number that raise."""
+        """Return lines about the end of the training, the samples that do not pass, and how many samples raise."""
         flight, raising, missing = self.flight, self.select(RAISES), self.select(NOT_FOUND)
         place = 'its start' if flight.iter is None else f'iteration {flight.iter}'
         others = [*map(str, raising), *map(str, self.select(LEFT_OUT, NOT_FOUND))]
@@ -83,7 +83,7 @@ class Replay:
         if missing:
             lines.append(f'not found here: {quantity(len(missing), "sample")}; one of them may be the cause')
         elif not raising:
-            untried = 'more random crops (--seeds 20), trained weights, half precision, memory, several ranks'
+            untried = 'more random crops (--seeds 20), trained weights, half precision, GPU memory, several ranks'
             lines.append(f'Not tried: {untried}.')
         if self.older:
             lines.append(f'not replayed: {quantity(self.older, "older batch")}; --last N replays N batches')
@@ -201,7 +201,7 @@ class Replayer:
 
 
 def run_sample(model: Any, packed: Any, seed: int) -> None:
-    """Train a copy of a model on a batch of two copies of a packed sample; batch norm may fail for a batch of one.
+    """Train a copy of a model on a batch of two copies of a packed sample, as batch norm may fail for one.
 
     Raises:
         FloatingPointError: A loss is not finite.

@@ -1,4 +1,4 @@
-"""Command ``mmguard scan``, and its options for labels and reading, which other commands share."""
+"""Command ``mmguard scan``, and the options that it shares with other commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPLITS = ('train', 'val', 'test')
 _VALID = """\
 --num-classes N  valid labels are 0..N-1
 --ignore-index V  label that is excluded from training; default: 255
---label-map 7:0,8:1  first map values in the files to classes, *:255 for all others; or a .json file of {"7": 0, "8": 1}
+--label-map 7:0,8:1  first map values in files to classes (*:255 maps all others); or a .json file of {"7": 0, "8": 1}
 """
 _LABELS = """\
 --classes cat,dog  for VOC and class folders: the names of the classes, in their order, or a file with one name per line

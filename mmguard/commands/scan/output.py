@@ -282,7 +282,7 @@ def compute_enet_weights(pixels: Sequence[int]) -> List[float]:
 
 
 def compute_median_frequency_weights(pixels: Sequence[int], pixels_of_files: Sequence[int]) -> List[float]:
-    """Return the weight median(f) / f of each class, where f is its share of all pixels in the files that contain it.
+    """Return the weight median(f) / f of each class, where f is its share of all pixels in files with this class.
 
     Source: Eigen and Fergus, "Predicting Depth, Surface Normals and Semantic Labels", arXiv:1411.4734.
 

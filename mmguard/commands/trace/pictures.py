@@ -48,7 +48,7 @@ def _choose_color(space: Optional[Space], value: int) -> Tuple[int, ...]:
 
 
 def _draw(name: str, pixels: np.ndarray, size: Tuple[int, int], shot: Snapshot, spaces: LabelSpaces) -> page.Panel:
-    """Return a picture of an image with the labels of a snapshot; its boxes refer to ``size``, (height, width)."""
+    """Return a picture of an image with a snapshot's labels; its boxes are for an image of ``size`` (height, width)."""
     from PIL import Image, ImageDraw
 
     keys: List[Tuple[str, str]] = []

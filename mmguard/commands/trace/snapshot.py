@@ -101,7 +101,7 @@ def read_annotations(info: Dict[str, Any]) -> Snapshot:
 
 
 def _read_stored(path: str) -> Tuple[Optional[np.ndarray], str]:
-    """Return the stored values of a label file, or ``None``, and the reason why they cannot be shown."""
+    """Return the stored values of a label file and '', or ``None`` and the reason why they cannot be shown."""
     try:
         with open_regular(path) as file, open_image(file, decodes=True) as image:
             if len(image.getbands()) > 1:
@@ -154,7 +154,7 @@ def find_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Mappi
     """Return the changes that a transform made to the label map and the instances of a sample.
 
     Args:
-        before (Snapshot): The sample before the step. If the step loads labels, they are here as stored on disk.
+        before (Snapshot): The sample before the step; if the step loads labels, with the labels as stored on disk.
         after (Snapshot): The sample after the step.
         transform (Any): The transform of the step.
         mixed (dict[str, Snapshot]): {path of an image: snapshot of its sample} for samples that the step mixes in.

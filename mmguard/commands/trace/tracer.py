@@ -93,7 +93,7 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """Return the index of a sample that is given as an index, or as (the end of) a path of its image or label."""
+        """Return the index of a sample that is given as an index, or as a path (or its end) of its image or label."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -101,7 +101,7 @@ class Tracer:
         return int(sample)
 
     def trace(self, number: int, turn: int = 0) -> SampleTrace:
-        """Run the pipeline on one sample; the seed depends on the number ``turn`` of the repetition.
+        """Run the pipeline on one sample; ``turn``, the number of the repetition, is added to the seed.
 
         An exception ends the trace and becomes the ``error`` of the result.
         """
@@ -131,7 +131,7 @@ class Tracer:
         return story
 
     def _run(self, sample: Sample, story: SampleTrace) -> Any:
-        """Load the sample from each of its nested data sets, each time with the same seed so that results agree."""
+        """Load the sample from each of its nested data sets, always with the same seed, so that it stays the same."""
         results: Any = None
         for dataset in sample.stages:
             seed_all(story.seed + story.index)
@@ -145,6 +145,6 @@ class Tracer:
         return results
 
     def repeat(self, samples: int, number: Optional[int] = None) -> List[SampleTrace]:
-        """Return traces of ``samples`` evenly spread samples, or of the sample ``number`` with ``samples`` seeds."""
+        """Return ``samples`` traces: of evenly spread samples or, if given, of sample ``number`` with several seeds."""
         chosen = [turn * len(self) // samples for turn in range(samples)]
         return [self.trace(one if number is None else number, turn) for turn, one in enumerate(chosen)]
