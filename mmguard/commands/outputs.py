@@ -31,7 +31,7 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse to replace files that are not earlier outputs; called before the command reads data.
+    """Refuse to replace files that are not earlier outputs. Call this before the command reads data.
 
     All other arguments that name a file are taken as inputs of the command.
     """

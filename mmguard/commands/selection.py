@@ -59,7 +59,7 @@ class RuleSelection(NamedTuple):
         return [reason for code, reason in failures.items() if code in codes]
 
     def split(self, findings: Sequence[Finding]) -> Tuple[List[Finding], List[Finding], List[str]]:
-        """Return the selected findings, the hidden findings, and if findings are hidden, a note with their number."""
+        """Return the selected findings, the hidden findings, and a list with a note about them (or [])."""
         codes = {rule.code for rule in self.select_rules()}
         shown, hidden = ([one for one in findings if (one.code in codes) is kept] for kept in (True, False))
         note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
@@ -86,8 +86,8 @@ def codes(text: str) -> List[str]:
 
 
 _SELECTION = """\
---select CODES  only these findings, such as MG201,MG214 (or MG21 for all MG21x)
---ignore CODES  all except these findings
+--select CODES  show only these findings, such as MG201,MG214 (or MG21 for all MG21x)
+--ignore CODES  show all findings except these
 """
 _OUTCOME = """\
 --fail-on  exit with 1 for findings of this severity or above; default: warning

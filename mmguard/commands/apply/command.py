@@ -87,8 +87,8 @@ def apply(
 ) -> int:
     """Write a config with the numbered ``edits`` and, if ``guard`` is true, with guards; return the exit code.
 
-    If ``verify`` is true, edits and guards that break the program are not written. The numbers are those of a scan with
-    the options ``scanned``, or of a check if ``scanned`` is ``None``; ``'safe'`` means all edits that need no answer.
+    If ``verify`` is true, edits and guards that make the config fail are not written. The numbers are from a scan with
+    the options ``scanned``, or from a check if ``scanned`` is ``None``; ``'safe'`` means all edits that need no answer.
     """
     from mmguard.commands.spinner import Spinner
 

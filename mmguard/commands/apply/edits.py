@@ -86,7 +86,7 @@ def _build_fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
 
 
 def _apply_edit(edited: EditedTree, offer: Offer, found_in: Dict[str, Any], verifier: Verifier) -> EditedTree:
-    """Apply an edit that was offered for the tree ``found_in``; if it breaks the program, only record it as broken."""
+    """Apply an edit that was offered for the tree ``found_in``; if the config then fails, only record it as broken."""
     finding, edit = offer.finding, offer.edit
     tree = merge(found_in, edited.tree, change_data(found_in, edit.config))
     left = _find_remaining(tree, finding)

@@ -20,7 +20,7 @@ class EditedTree(NamedTuple):
         changed, left (list[str]): Descriptions of the changes made, and of those not made or left to the user.
         codes (list[str]): Codes of the findings that the edits fix.
         verdicts (tuple): Verdict of the verifier on each edit.
-        broken (tuple): Changes that were not made because they break the program.
+        broken (tuple): Changes that were not made because the config would fail with them.
     """
 
     tree: Dict[str, Any]

@@ -73,9 +73,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'demo',
         help='watch an invalid label crash a stock training, and the same training with guards run to its end',
-        description='Draws a small Cityscapes data set with invalid labels. Stock PIDNet-S of MMSegmentation crashes '
-        'at these labels; PIDNet-S with guards trains to the end. `mmguard scan` then finds and draws the invalid '
-        'labels. Takes about a minute on two CPU cores.',
+        description='Draws a small data set in the layout of Cityscapes, with invalid labels. Stock PIDNet-S of '
+        'MMSegmentation crashes at these labels; PIDNet-S with guards trains to the end. `mmguard scan` then finds and '
+        'draws the invalid labels. Takes about a minute on two CPU cores.',
     )
     out, iters = dict(type=Path, default=Path('mmguard_demo')), dict(type=positive, default=20)
     add_arguments(parser, _ARGUMENTS, out=out, iters=iters)

@@ -52,7 +52,7 @@ def draw_street(width: int, height: int, seed: int) -> Tuple[np.ndarray, np.ndar
     center, horizon, focal, eye, near = random.uniform(0.42, 0.58) * width, 0.43 * height, 0.62 * width, 1.45, 1.5
 
     def draw(across: Span, up: Span, ahead: Span, color: Any, value: int, is_round: bool = False) -> None:
-        """Draw a box, or the ellipse inside a flat box (``is_round``); coordinates are in meters."""
+        """Draw a box in meters or, if ``is_round``, an ellipse that fits into the outline of the box."""
         corners = [(x, y, max(z, near)) for x in across for y in up for z in ahead]
         spots = np.array([(center + focal * x / z, horizon + focal * (eye - y) / z) for x, y, z in corners])
         outline: Any = cv2.convexHull(spots.round().astype(np.int32))

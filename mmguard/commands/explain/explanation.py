@@ -60,7 +60,7 @@ class OutsideFacts(NamedTuple):
     num_classes: Optional[int] = None  #: ``--num-classes``.
 
     def refutes(self, cause: Cause) -> bool:
-        """Return True if the config or labels that can refute a cause were read, and no finding confirms the cause."""
+        """Return True if the config or labels that would show a cause were read, and no finding confirms the cause."""
         return bool(cause.refuted_by) and self.read.issuperset(cause.refuted_by) and self.codes.isdisjoint(cause.codes)
 
 

@@ -161,7 +161,7 @@ _JOINED = re.compile(
 
 @lru_cache(maxsize=None)
 def build_bare_pattern(signs: bool = False) -> Pattern[str]:
-    """Return one pattern for all known errors (or signs, if ``signs`` is true) that are lines instead of exceptions."""
+    """Return a pattern for all known errors (or signs, if ``signs`` is true) that are lines without an exception."""
     bare = [signature for signature in read_signatures() if signature.bare]
     patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
     return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)

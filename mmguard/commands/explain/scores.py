@@ -187,7 +187,7 @@ _LINE = re.compile(rb'(?:[Pp]seudo dice|[Gg]lobal foreground Dice:?)\s*\[([^\]\n
 
 
 class _Score(NamedTuple):
-    """Score per class: its name, its value for a class without labels, and the unit of its count (``'epoch'``)."""
+    """Score per class: its name, its value for a class without labels, and what is counted, such as ``'epoch'``."""
 
     name: str
     value: str

@@ -30,13 +30,13 @@ _OPTIONS = """\
 --classes cat,dog  allowed names of VOC objects, or a file with one name per line. For COCO, the categories of the
   corrected file, in this order: annotations of other classes are dropped, and missing categories are added
 --rename Cat:cat  rename categories: old name:new name, ...
---renumber N  for a COCO JSON: number its categories N, N + 1, ... in their order
+--renumber N  for a COCO JSON: give its categories, in their order, the ids N, N + 1, ...
 --boxes  convert the boxes in TARGET from this format: in COCO, from corners (x1, y1, x2, y2) or fractions of the image;
   in VOC, from fractions. COCO boxes that are sizes (x, y, width, height) and VOC boxes that are corners are not changed
 --keep-boxes  for a COCO JSON: do not clamp boxes, and do not drop objects because of their boxes
 --scale F  multiply the values of label maps by F, such as 255 if they were divided by 255
 --no-crowds  turn crowds (VOC: difficult objects) into ordinary objects
---images FOLDER  for a COCO JSON: write file names of images as in FOLDER, and leave out entries of missing images
+--images FOLDER  for a COCO JSON: write file names of images as they are in FOLDER, and leave out images missing there
 --drop-empty  for a COCO JSON: leave out images without an object
 --colors TABLE  for label maps that are stored as colors: the label of each color, "{(128, 0, 0): 1, ...}", or a .json
   file of {"128,0,0": 1, ...}

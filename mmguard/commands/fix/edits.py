@@ -56,7 +56,7 @@ def scan(target: str, options: ScanOptions) -> ScanOffers:
 
 
 def choose(scan_offers: ScanOffers, numbers: Sequence[str]) -> ChosenEdits:
-    """Combine the numbered edits per file; ``'safe'`` adds those without a question. Refuse numbers that conflict."""
+    """Combine the numbered edits per file; ``'safe'`` adds all that ask no question. Refuse edits that conflict."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_find_offer(scan_offers, number) for number in dict.fromkeys(numbers) if number != ALL_SAFE):
@@ -108,7 +108,7 @@ def _find_conflict(offers: Sequence[Offer], offer: Offer) -> str:
 
 
 def scan_again(plan: Plan, places: Dict[str, Path], copies: Dict[str, Copies], guesses: bool) -> str:
-    """Scan the copies in place of the originals, and describe the findings; return '' if this is not possible."""
+    """Scan the copies in place of the originals, and describe the findings; return '' if no such scan is possible."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(places) != {plan.target}:
         return ''

@@ -41,8 +41,9 @@ _LABELS = """\
 _READING = f"""\
 --reduce-zero-label  as in mmseg: 0 is ignored, and 1 is the first class
 --framework NAME  for a COCO JSON: the framework that trains on it: {', '.join(FRAMEWORKS)}
---labels  for a COCO JSON: a label is the position of its category (mmdet, detectron2, YOLOX) or the id of its category
-  (DETR and similar models, torchvision); default: as in --framework. Without --labels and --framework, both are checked
+--labels  for a COCO JSON: the label of a category is its position (positions: mmdet, detectron2, YOLOX), its id (ids:
+  DETR and similar models, torchvision), or the index of its id among the 80 ids of COCO (coco: remap_mscoco_category).
+  Default: as in --framework. Without --labels and --framework, positions and ids are checked
 --masks  for a COCO JSON: check the masks, too (with a config, they are checked if it uses masks)
 --suffix END  read only label maps whose names end with END
 """

@@ -98,7 +98,7 @@ def find_invalid(trace: SampleTrace, spaces: LabelSpaces) -> Dict[str, List[int]
 
 
 def find_mistakes(trace: SampleTrace, spaces: LabelSpaces) -> List[str]:
-    """Return descriptions of all invalid values and of all faults of boxes and mapped labels, after any step."""
+    """Return descriptions of the invalid values, faulty boxes and wrongly mapped labels after all steps."""
     values = [f'{format_ranges(values)} ({kind})' for kind, values in find_invalid(trace, spaces).items() if values]
     faults = [f'{fault.what} after {leg.name}' for leg in trace.legs for fault in leg.faults]
     return list(dict.fromkeys([*values, *faults]))
