@@ -221,7 +221,7 @@ def explain(log: str, *, config: Optional[str] = None, data: Optional[str] = Non
     """Explain what ended a training, as ``mmguard explain`` does.
 
     Args:
-        log (str): Path of a log or of the folder of a run; or the text of a log, with several lines.
+        log (str): Path of a log or of the folder of a run, or the text of a log that has several lines.
         config (str, optional): Check this config and its labels, too.
         data (str, optional): Scan these labels, too.
         options: Options of ``mmguard explain``: ``num_classes``, ``ignore_index``, ``framework``, ``run_code``.

@@ -37,7 +37,7 @@ def load_config(path: str, run_code: bool = False) -> Any:
 
 
 def open_program(config: Any) -> Program:
-    """Return the program of a loaded config, with the guards that ``LabelGuardHook(guard=True)`` adds."""
+    """Return a ``Program`` for a loaded config, with the guards that ``LabelGuardHook(guard=True)`` adds."""
     return Program(from_mmengine(config).written)
 
 

@@ -164,7 +164,7 @@ def _describe_verdicts(verdicts: Sequence[Any]) -> str:
 
 
 def _check_again(out: Path, scanned: Optional[ScanOptions]) -> str:
-    """Return a line that lists the findings in the written config, and in its labels if ``scanned`` is given."""
+    """Return a line with the codes of findings in the written config, and in its labels if ``scanned`` is given."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
     from mmguard.text import quantity

@@ -1,4 +1,4 @@
-"""Public function ``guard_config``, and conversion of configs into trees of plain dicts and lists."""
+"""Guards for a config in memory (``guard_config``), and conversion of a config into plain dicts and lists."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def load(source: str, run_code: bool = False) -> Dict[str, Any]:
 
 
 def list_bases(source: str, out: Path) -> List[Base]:
-    """Return values of ``_base_`` with which the file ``out`` inherits from ``source``, the most portable first."""
+    """Return the ``_base_`` values by which the file ``out`` can inherit from ``source``, the most portable first."""
     if '::' in source:
         return _list_shipped(source)
     parts = Path(source).resolve().as_posix().split('/')

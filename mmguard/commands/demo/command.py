@@ -174,6 +174,6 @@ def run_demo(folder: Path, iters: int, only_data: bool) -> None:
         raise CannotRun('the scan did not find the invalid labels')
     console.print(
         f'\nIn {folder}:\n  labels.html  the findings of the scan, with the invalid pixels over their images\n'
-        f'  guarded.py   the guarded config, as `mmguard apply` writes it for your config\n'
+        f'  guarded.py   the config with guards, written by `mmguard apply`\n'
         f'  runs         the logs of both trainings, and label_guard.jsonl'
     )

@@ -219,7 +219,7 @@ def _list_signs() -> str:
 
 
 def open_log_or_text(log: str) -> Tuple[Iterable[bytes], str]:
-    """Return the bytes of a log, a run folder or a text of several lines, in pieces, and the name of this input."""
+    """Return a log, a run folder or a text of several lines as pieces of bytes, and the name of this input."""
     if '\n' in log:
         return [log.encode('utf-8', 'surrogateescape')], 'text'
     if not os.path.exists(log):

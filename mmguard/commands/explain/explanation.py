@@ -163,7 +163,7 @@ def explain(log: Reader, outside: Optional[OutsideFacts] = None, names: Sequence
 
 
 def _is_about_data(signature: Signature, causes: Sequence[RankedCause]) -> bool:
-    """Return True if labels or config may cause an error that neither the log nor a finding explains already."""
+    """Return True if labels or config can cause an error, and neither a log line nor an error in them explains it."""
     first = causes[0] if causes else None
     is_settled = first is not None and (
         first.standing == SUPPORTED or any(finding.severity == ERROR for finding in first.findings)
@@ -209,7 +209,7 @@ def _is_remark(one: RankedCause) -> bool:
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:
-    """Return a cause with its evidence, or ``None`` if it is refuted; the log counts more than findings."""
+    """Return a cause with its evidence, or ``None`` if it is refuted; the log can refute it in spite of findings."""
     if cause.refutes and text.find(cause.refutes) is not None:
         return None
     is_error = any(finding.severity == ERROR for finding in outside.findings)

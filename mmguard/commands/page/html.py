@@ -126,7 +126,7 @@ def summarize_findings(result: SetResult) -> Tuple[str, str, str]:
 
 
 def build_tiles(labels: LabelFacts) -> List[Tuple[str, str, bool]]:
-    """Return (number, unit, True if it is shown as an alarm) for each tile in the summary of a data set."""
+    """Return (number, unit, is_alarm) for each tile in the summary of a data set."""
     kind, ignored = labels.kind, '' if labels.ignore_index is None else f', {labels.ignore_index} ignored'
     invalid = sum(labels.values.values()) + sum(n for why, n in labels.reasons.items() if why != 'label')
     tiles = [

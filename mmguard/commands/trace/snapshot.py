@@ -238,7 +238,7 @@ def _explain_guard(raw: int, rule: BaseRule, name: str) -> str:
 
 
 def find_map_faults(before: Snapshot, after: Snapshot, transform: Any) -> List[Fault]:
-    """Return a fault for each value that a loader mapped differently from the label_map of the data set."""
+    """Return a fault for each value whose label after loading differs from that in the label_map of the data set."""
     said = {} if getattr(transform, 'reduce_zero_label', False) else before.label_map
     if not said or before.label is None or after.label is None:
         return []
