@@ -172,7 +172,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """Return the value of a constant or list, a dict whose values are ``_UNKNOWN``, or ``_UNKNOWN`` otherwise."""
+    """Return the value of a constant or list, a dict's keys with value ``_UNKNOWN``, or ``_UNKNOWN`` for the rest."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_evaluate(one) for one in node.elts]
     if isinstance(node, ast.Dict):

@@ -225,7 +225,7 @@ SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return [] if an edit drops too many objects, else ``[edit]`` with a question that says how many."""
+    """Return ``[edit]`` with a question that says how many objects it drops, if any, or [] if it drops too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (

@@ -31,7 +31,7 @@ class Finding:
         values (dict[int, int]): Value that shows the mistake -> count.
         places (tuple[str]): Config paths of the mistake, such as ``model.decode_head.num_classes``.
         follows (tuple[str]): Codes of findings that may be consequences of this finding, see :meth:`explains`.
-        before (str): Code of an equally certain finding that is shown after this one; if empty, sorted by ``code``.
+        before (str): Code of an equally certain finding that is shown after this one; if empty, ``code`` decides.
         is_verdict (bool): True if the finding says that the labels are fine.
         value: The value at ``places``, or the default of the class.
         candidates (tuple[Edit]): Corrections proposed by the rule.

@@ -143,7 +143,7 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """Base class of rules about a config. Facts about labels change only the certainty of its findings."""
+    """Base class of rules about a config. Facts about labels change only the certainty of their findings."""
 
     about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -289,7 +289,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. The ``places`` of its findings are names of Python modules."""
+    """Base class of rules about an installation. In their findings, ``places`` are names of Python modules."""
 
     about_labels = False
     looks_at = ('environment',)

@@ -150,7 +150,7 @@ def _find_table(dataset: Part, union: Sequence[str], void: int) -> Dict[int, int
 
 
 def _ignore_keys(config: ReadConfig, train: Sequence[Part]) -> Iterator[Tuple[str, Any]]:
-    """Yield the changes that let a ConcatDataset ignore the keys besides classes in which ``metainfo`` may differ."""
+    """Yield the changes that let a ConcatDataset ignore differences of ``metainfo`` in keys other than classes."""
     is_mixed = any(one.name != train[0].name or 'palette' in (one.config.get('metainfo') or ()) for one in train)
     shifts = {bool(dataset.get('reduce_zero_label')) for dataset in train}
     keys = [*_OWN_KEYS] * is_mixed + ['reduce_zero_label'] * (len(shifts) > 1)
