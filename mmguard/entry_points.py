@@ -1,4 +1,4 @@
-"""Entry points, by which packages and plugins add rules, formats and commands to mmguard."""
+"""Entry points with which packages and plugins add rules, formats and commands to mmguard."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class EntryPoint(NamedTuple):
 
 
 def find_entry_points(group: str) -> List[EntryPoint]:
-    """Return the entry points of a group, sorted by package and name, each once even if a package is found twice.
+    """Return the entry points of a group, sorted by package and name; a package that is found twice counts once.
 
     Plugins in mmguard's own folder come last. Package metadata in the working directory is ignored, even if a config
     added this directory to ``sys.path``.

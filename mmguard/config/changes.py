@@ -15,7 +15,7 @@ REMOVED = object()
 
 
 def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> ReadConfig:
-    """Return a copy of a config with values replaced, added or removed; create missing dicts on their paths.
+    """Return a copy of a config with values replaced, added or removed. Dicts missing along a path are created.
 
     Raises:
         LookupError, TypeError: A list element on a path, or a key to remove, does not exist.
@@ -24,7 +24,7 @@ def change_config(config: ReadConfig, changes: Iterable[Tuple[str, Any]]) -> Rea
 
 
 def change_data(data: Mapping[str, Any], changes: Iterable[Tuple[str, Any]]) -> Any:
-    """Return a copy of the plain dicts and lists of a config, changed as by :func:`change_config`."""
+    """Return a copy of the plain dicts and lists of a config, changed in the same way as by :func:`change_config`."""
     copy = copy_tree(data)
     for path, value in changes:
         *way, last = split_path(path)
@@ -87,7 +87,7 @@ def _merge_lists(base: Sequence[Any], one: Sequence[Any], other: Sequence[Any], 
 
 
 def _align(base: Sequence[Any], copy: Sequence[Any]) -> Tuple[List[Any], List[List[Any]]]:
-    """Return each element of ``base`` as in ``copy``, and what ``copy`` inserts before each element and at the end."""
+    """Return the elements of ``base`` as in ``copy``, and those that ``copy`` inserts before each and at the end."""
     kept: List[Any] = [_MISSING] * len(base)
     before: List[List[Any]] = [[] for _ in range(len(base) + 1)]
     alike = SequenceMatcher(None, list(map(repr, base)), list(map(repr, copy)), autojunk=False)

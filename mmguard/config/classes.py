@@ -34,7 +34,7 @@ def starts_with_background(names: Sequence[str]) -> bool:
 
 
 def build_full_name(kind: Any) -> str:
-    """Return a name as it is, ``'package.module.Class'`` for a class or a lazy class, and ``''`` for other objects."""
+    """Return a name unchanged, ``'package.module.Class'`` for a (lazy) class or function, ``''`` for other objects."""
     if isinstance(kind, str):
         return kind
     if inspect.isclass(kind) or inspect.isfunction(kind):
@@ -53,7 +53,7 @@ def get_type_name(kind: Any) -> str:
 
 
 def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
-    """Return the ``METAINFO`` of a data set class; ``version`` is the ``dataset_version`` of YouTubeVISDataset."""
+    """Return the ``METAINFO`` of a data set class, or {}; ``version`` is ``dataset_version`` of YouTubeVISDataset."""
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # a copy, because set_dataset_classes writes to the class
         with contextlib.suppress(Exception):  # an unknown version: building the data set will raise
@@ -63,13 +63,13 @@ def get_class_metainfo(cls: Any, version: Any = None) -> Dict[str, Any]:
 
 
 def get_scope(kind: Any, default: str) -> str:
-    """Return the part of a type's name before the first dot, e.g. ``'mmdet'``, or ``default`` if it has no dot."""
+    """Return the part of a type's name before the first dot, e.g. ``'mmdet'``; without a dot, return ``default``."""
     package, dot, _ = build_full_name(kind).partition('.')
     return package if dot else default
 
 
 def find_first_scope(part: Any) -> str:
-    """Return the first framework prefix of any type in ``part``, or ``''`` if no type has one."""
+    """Return the first framework prefix, e.g. ``'mmdet'``, of the types in ``part``, or ``''`` if no type has one."""
     if isinstance(part, dict):
         scope = get_scope(part.get('type'), '')
         if scope in SCOPES:
@@ -145,7 +145,7 @@ def _import_class(path: str) -> Optional[type]:
 
 @lru_cache(maxsize=None)
 def _find_parameter(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
-    """Return the constructor parameter of an argument, False if it is missing, or True if a signature is unreadable."""
+    """Return the constructor parameter ``argument``, False if it is missing, or True if a signature is unreadable."""
     for base in getattr(cls, '__mro__', ()):
         init = vars(base).get('__init__')
         if init is None or base is object:

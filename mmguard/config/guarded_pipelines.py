@@ -1,6 +1,6 @@
-"""Insertion of guards into pipelines: after the Pack transform, and before GenerateEdge, which draws from labels.
+"""Insertion of guards into pipelines: after the Pack transform, and before GenerateEdge, which draws edges from labels.
 
-``on_invalid`` of the instance guard depends on whether the assigners of the model exclude ignored regions.
+``on_invalid`` of the instance guard depends on whether the assigners of the model can exclude ignored regions.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _find_pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
 
 
 def _convert_branches_to_lists(tree: Dict[str, Any]) -> None:
-    """Convert each branch that is only a Pack transform, ``MultiBranch(sup=dict(type='PackDetInputs'))``, to a list."""
+    """Convert each branch that is only a Pack transform (``MultiBranch(sup=dict(type='PackDetInputs'))``) to a list."""
     for _, node in walk(tree):
         if _get_name(node) != _BRANCHES:
             continue
@@ -168,7 +168,7 @@ def _build_type(pack: Dict[str, Any], name: str) -> Any:
 
 
 def build_lazy_type(module: str, name: str) -> Any:
-    """Return a class as mmengine's LazyObject, as new-style configs contain classes."""
+    """Return an mmengine LazyObject for a class: new-style configs contain such objects in place of classes."""
     from mmengine.config.lazy import LazyObject
 
     return LazyObject(module, name)
@@ -177,7 +177,7 @@ def build_lazy_type(module: str, name: str) -> Any:
 def _insert(
     tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
-    """Insert guards after the Pack transform, and before GenerateEdge, which reads labels; return these guards."""
+    """Insert guards after the Pack transform, and pixel guards before GenerateEdge; return the inserted guards."""
     drawing = next((n for n, step in enumerate(steps[:pack_at]) if _get_name(step) in _DRAW_FROM_LABELS), None)
     early = [dict(guard) for guard in guards if drawing is not None and get_type_name(guard['type']) == PIXEL_GUARD]
     late = [dict(guard) for guard in guards]
@@ -227,25 +227,25 @@ def _takes_threshold(assigner: Part) -> bool:
 
 
 def has_threshold(assigner: Part) -> bool:
-    """Return True if an assigner excludes ignored regions, because its ``ignore_iof_thr`` is positive."""
+    """Return True if ``ignore_iof_thr`` of an assigner is positive, so that the assigner excludes ignored regions."""
     threshold = assigner.get('ignore_iof_thr')
     return isinstance(threshold, (int, float)) and threshold > 0
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
-    """Return ``on_invalid`` of ``GuardInstanceLabels``: ``'ignore'`` if all assigners support it, else ``'drop'``."""
+    """Return ``'ignore'`` for ``GuardInstanceLabels`` if all assigners support ignored regions, else ``'drop'``."""
     uses = [one.name in ALWAYS or _takes_threshold(one) for one in _find_assigners(tree)]
     return 'ignore' if uses and all(uses) else 'drop'
 
 
 def has_ignoring_disabled(tree: Dict[str, Any]) -> bool:
-    """Return True if all assigners support ignored regions, but none excludes them, so crowds train as background."""
+    """Return True if all assigners support ignored regions but none excludes them: crowds are trained as background."""
     found = _find_assigners(tree)
     return bool(found) and all(_takes_threshold(one) and not has_threshold(one) for one in found)
 
 
 def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Enable ``ignore_iof_thr`` in place if all assigners disable it and a guard removes crowds; return the changes."""
+    """Enable ``ignore_iof_thr`` if all assigners disable it and a guard removes crowds; return a line per change."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for one in _find_assigners(tree) if without_crowds and has_ignoring_disabled(tree) else ():
@@ -255,7 +255,7 @@ def leave_out_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def find_trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Yield a line per assigner that trains ignored regions as background, as ``ignore_iof_thr`` is not positive."""
+    """Yield a line per assigner that trains ignored regions as background: its ``ignore_iof_thr`` is not positive."""
     for one in _find_assigners(tree) if on_invalid(tree) == 'ignore' else ():
         if one.name not in ALWAYS and not has_threshold(one):
             yield (

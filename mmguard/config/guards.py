@@ -156,7 +156,7 @@ def find_similar_name(part: Part) -> str:
 
 
 def build_error(part: Part) -> str:
-    """Build a part of mmguard as a run does, and return the error message, or ``''`` if it builds or is skipped."""
+    """Return the error of building a guard or hook as a run does, or ``''`` (always for losses of users' heads)."""
     config, head = name_types(part.config), part.owner if part.registry == 'MODELS' else None
     if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
         return ''  # a user's head may change the arguments first
@@ -221,7 +221,7 @@ class RunGuards(NamedTuple):
 
 
 def find_run_guards(config: ReadConfig) -> Optional[RunGuards]:
-    """Return the guards that a hook with ``guard=True`` adds to a run of a config, or ``None`` without such a hook."""
+    """Return the guards that a hook with ``guard=True`` adds to a config for a run, or ``None`` if no hook adds any."""
     hook = find_guarding_hook(config)
     if hook is None or config.describe_unguarded():
         return None

@@ -1,4 +1,4 @@
-"""Queries about losses of a config: how many class weights they need, if they apply softmax, what they ignore."""
+"""Queries about losses of a config: number of class weights needed, softmax over channels, and ignored label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_OBJECT = 0.1
 
 
 def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
-    """Return the number of class weights that a loss needs (``None`` if unknown), and a note on an extra one or ''."""
+    """Return how many class weights a loss needs (``None`` if unknown), and a note on an extra weight, or ''."""
     head = loss.owner
     classes = count_classes(head)
     if head is None or classes is None:
@@ -41,7 +41,7 @@ def count_expected_weights(loss: Part) -> Tuple[Optional[int], str]:
 
 
 def fit_weights(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
-    """Return ``expected`` weights, and True if none is a guess, because all classes in ``weights`` have equal weights.
+    """Return a list of ``expected`` weights, and True if none is a guess, because all classes have equal weights.
 
     Example:
         >>> fit_weights([1.0] * 80 + [0.1], 4, '"no object"'), fit_weights([2.0, 1.5], 3, '')
@@ -108,7 +108,7 @@ SIDE_ADAPTER = ('SideAdapterCLIPHead',)
 def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """Return mmseg's softmax losses that look up ``class_weight[label]`` for every pixel.
 
-    These are CrossEntropyLoss with ``reduction='mean'`` in decode heads: no decode head of mmseg passes ``avg_factor``.
+    CrossEntropyLoss does so with ``reduction='mean'`` and without ``avg_factor``, which no decode head of mmseg passes.
     ``avg_non_ignore`` does not matter, because the look-up comes first. The guarded loss avoids this look-up.
     """
     return [
@@ -126,7 +126,7 @@ def find_weighted_cross_entropies(config: ReadConfig) -> List[Part]:
 
 
 def is_sigmoid_of_maps(loss: Part) -> bool:
-    """Return True if a loss is mmseg's CrossEntropyLoss with sigmoid, which takes class_weight as pos_weight."""
+    """Return True if a loss is mmseg's CrossEntropyLoss with sigmoid, whose class_weight becomes pos_weight."""
     return (
         loss.name == 'CrossEntropyLoss'
         and loss.scope == 'mmseg'

@@ -26,8 +26,8 @@ _KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'p
 def add_loaders(config: ReadConfig) -> ReadConfig:
     """Translate ``data=dict(train=...)`` of an old config to ``train_dataloader`` etc. Return other configs unchanged.
 
-    The result names the same files and classes, so that readers of data sets support only the current style. The
-    translated config is neither written to a file nor shown.
+    The result names the same files and classes, so that code that reads data sets needs to support only the
+    current style. The translated config is neither written to a file nor shown.
     """
     if not config.is_old:
         return config
@@ -69,7 +69,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _choose_type(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
-    """Return the type of a data set if its class is installed, else the stock class that reads its files."""
+    """Return the type of a data set, or the stock class that reads its files if its own class is not installed."""
     kind = old.get('type')
     # A class that is not installed can only be replaced if there is an annotation file to read.
     if find_class(kind, 'DATASETS', scope) is not None or (scope != 'mmseg' and not old.get('ann_file')):
@@ -154,9 +154,9 @@ def is_remapped(data: Mapping[str, Any]) -> bool:
 
 
 def fits_coco_ids(path: str) -> bool:
-    """Return True if all annotation files of a config are readable, and COCO's list of ids gives them valid labels.
+    """Return True if all annotation files of a config are readable, and COCO's list turns their ids into valid labels.
 
-    Ids 1..N of a few classes fit by chance: the list gives them the labels 0..N-1, so `scan` finds no fault.
+    The ids 1..N of a few classes fit by chance: COCO's list turns them into 0..N-1, so `scan` finds no fault.
     """
     try:
         said = read_detr_yaml(path)
@@ -229,7 +229,7 @@ def _merge_into(base: Dict[str, Any], overrides: Mapping[str, Any]) -> Dict[str,
 
 
 def _resolve_path(name: Any, path: str) -> str:
-    """Resolve a path from the working directory, as training does, or from the config's folder if only that exists."""
+    """Resolve a path from the working directory, as training does, or from the config's folder if it is only there."""
     name = str(name)
     beside = os.path.join(os.path.dirname(path), name)
     return beside if not os.path.exists(name) and os.path.exists(beside) else name

@@ -119,7 +119,7 @@ def find_heads(config: ReadConfig) -> List[Part]:
 
 
 def find_losses(config: ReadConfig) -> List[Part]:
-    """Return all losses of the run, including those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
+    """Return all losses, guarded as in a run, also those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
     found = [part for part in find_model_parts(config) if part.key.startswith('loss')]
     guards = {} if config.run_guards is None else config.run_guards.losses
     return [replace(one, config=guards[one.path], written=False) if one.path in guards else one for one in found]
@@ -247,7 +247,7 @@ def _read_lines(file: str) -> Optional[List[str]]:
 
 
 def find_pipelines(config: ReadConfig) -> List[List[Part]]:
-    """Return the transforms of each pipeline of the run in order; nested transforms follow the enclosing one."""
+    """Return the transforms of each pipeline of a run in order; a transform comes before those nested in it."""
     found = []
     for dataset in find_datasets(config) + find_datasets(config, wrappers=True):
         path = tuple(split_path(dataset.place('pipeline')))

@@ -1,4 +1,4 @@
-"""Loading of configs: refuse Python files that are not configs before running them; parse YAML and JSON as data."""
+"""Loading of configs. Python files that are not configs are refused and not run; YAML and JSON are parsed as data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReadConfig:
-    """A config as plain data: ``written`` with its values of a wrong type, ``data`` without these values."""
+    """A config as plain data: ``written`` includes values of a wrong type, ``data`` leaves them out."""
 
     #: The config; classes of the new style are dotted strings. Values of a wrong type are removed, and listed in
     #: ``wrong_types``.
@@ -118,10 +118,10 @@ class ReadConfig:
 
 
 def read_config(file: str, run_code: bool = False) -> ReadConfig:
-    """Read a config file (text-style or pure Python, YAML or JSON), also a shipped one (``'mmseg::pidnet/....py'``).
+    """Read a config file (text-style or pure Python, YAML or JSON), or one of a framework (``'mmseg::pidnet/....py'``).
 
-    Import its ``custom_imports`` as ``python tools/train.py`` does in a project; for YAML and JSON, only with
-    ``run_code``. An import that fails becomes a note, so that the rest of the config can still be checked.
+    Import its ``custom_imports`` as ``python tools/train.py`` does in a project, but those of YAML and JSON only with
+    ``run_code``. If an import fails, add a note to the result: the rest of the config can still be checked.
 
     Raises:
         CannotRun: The config cannot be read.
@@ -148,15 +148,15 @@ def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = T
 
 
 def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
-    """Load a config file (text-style or pure Python, YAML or JSON), also a shipped one (``'mmseg::pidnet/....py'``).
+    """Load a config file (text-style or pure Python, YAML or JSON), or one of a framework (``'mmseg::pidnet/....py'``).
 
     A Python config is run. A YAML or JSON config is only parsed, unless ``run_code`` is set.
 
     Args:
         file (str): The config.
         import_custom_modules (bool): Import its ``custom_imports``, see :func:`import_modules`.
-        run_code (bool): Let YAML or JSON name code: ``custom_imports``, and types and scopes of packages other than the
-            frameworks. Without it, ``custom_imports`` are skipped, and such names are refused.
+        run_code (bool): Import code that YAML or JSON names: ``custom_imports``, and types and scopes of packages that
+            are not frameworks. If false, skip ``custom_imports``, and refuse such types and scopes.
 
     Raises:
         CannotRun: The config cannot be loaded, or belongs to a framework that mmguard does not guard. A file that is
@@ -202,8 +202,8 @@ def _explain_new_style(error: Exception) -> str:
     if not isinstance(error, RuntimeError) or str(error) or not frames[-1].filename.endswith('lazy.py'):
         return ''
     return (
-        ': a config that imports more than the standard library is a new-style config, in which imported names can be '
-        'referred to, but not called'
+        ': a config that imports more than the standard library is a new-style config, which can refer to imported '
+        'names, but cannot call them'
     )
 
 
@@ -225,8 +225,8 @@ def check_may_build(file: str, run_code: bool) -> None:
 def _read_as_plain_data() -> Iterator[None]:
     """Let mmengine read YAML and JSON as data.
 
-    mmengine's own YAML loader runs ``!!python/object/apply``, and ``_base_`` may name a Python file. The text is
-    checked after mmengine has filled in its templates.
+    Without this, mmengine would run ``!!python/object/apply`` in YAML, and a Python file that ``_base_`` names. The
+    text is checked after mmengine has filled in its templates.
     """
     from mmengine.fileio import JsonHandler, YamlHandler, register_handler
 
@@ -240,7 +240,7 @@ def _read_as_plain_data() -> Iterator[None]:
         bases = data.get('_base_') if isinstance(data, dict) else None
         for base in bases if isinstance(bases, list) else [bases]:
             if base is not None and not is_data(str(base)):
-                raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: it must be YAML or JSON, too')
+                raise NotPlain(f'YAML or JSON whose _base_ is {shorten(base)}: its base must be YAML or JSON, too')
             find_config_file(str(base))  # raises if the package before '::' is not a framework
         return data
 
@@ -304,8 +304,8 @@ def import_scope(config: Any) -> None:
 class ProjectFinder(MetaPathFinder):
     """Finder of top-level modules in ``folders``, added to ``sys.meta_path`` while ``custom_imports`` are imported.
 
-    The finder serves only :func:`import_modules` and modules that it found before, so that a framework that tries an
-    optional import does not get a module of the project.
+    The finder answers only imports by :func:`import_modules` and by modules that it found before. Thus a framework
+    that tries an optional import does not get a module of the project.
     """
 
     def __init__(self) -> None:
@@ -330,8 +330,8 @@ FINDER = ProjectFinder()
 def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool = False) -> Dict[str, Exception]:
     """Import the modules named in ``custom_imports``, and return {module: exception} for those that fail.
 
-    Modules are searched next to the config ``file``, in its project and in the working directory; without ``file``, in
-    the folders of the last call. If ``strict`` is true, a failure is raised unless ``allow_failed_imports`` allows it.
+    Look for the modules next to the config ``file``, in its project and in the working directory; without ``file``, in
+    the folders of the last call. If ``strict`` is true, raise a failure unless ``allow_failed_imports`` allows it.
     """
     if file is not None:
         FINDER.folders = [*list_project(os.path.dirname(os.path.abspath(file))), os.getcwd()]
@@ -355,7 +355,7 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
 
 
 def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the project root, which has one of ``marks``; without a root, [folder]."""
+    """Return a folder and its parents up to the project root, which contains one of ``marks``; else only [folder]."""
     folders = [folder, *map(str, Path(folder).parents)]
     roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
     return folders[: next(roots, 0) + 1]

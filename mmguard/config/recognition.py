@@ -32,13 +32,13 @@ CHECK_TARGET_ADVICE = (
 )
 SCAN_LABELS_ADVICE = f'scan its label files with `mmguard scan FOLDER --num-classes N`, or {CHECK_TARGET_ADVICE}'
 _DETR_NOTE = 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
-_DETECTRON2_NOTE = 'a config of detectron2: pass the COCO JSON of its data set with --framework detectron2'
+_DETECTRON2_NOTE = 'a config of detectron2: run `mmguard scan` on its data set (COCO JSON) with --framework detectron2'
 _YOLO_NOTE = 'a data.yaml (YOLO): `mmguard scan` reads it and its label files'
 #: Package imported by a script -> kind of script, and what to do.
 _BY_IMPORT = {
     'detectron2': f'a script, or {_DETECTRON2_NOTE}',
-    'yolox': 'an experiment of YOLOX: pass the COCO JSON of its data set with --framework yolox',
-    'ultralytics': 'a script of ultralytics: pass the data.yaml that it trains on',
+    'yolox': 'an experiment of YOLOX: run `mmguard scan` on its data set (COCO JSON) with --framework yolox',
+    'ultralytics': 'a script of ultralytics: run `mmguard scan` on the data.yaml that it trains on',
 }
 #: Keys of YAML and JSON -> kind of file, and what to do. Many such files share keys with OpenMMLab configs.
 _BY_KEYS = [
@@ -54,10 +54,10 @@ _BY_KEYS = [
         ('_BASE_', _DETECTRON2_NOTE),
         ('MODEL', _DETECTRON2_NOTE),
         ('images annotations', 'a COCO JSON: `mmguard scan` reads it'),
-        ('backbone head', 'a model of ultralytics (YOLO): pass the data.yaml that it trains on'),
-        ('task mode data', 'the training arguments of ultralytics (YOLO): pass the file that `data` names'),
-        ('network_def', f'a bundle of MONAI: pass the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
-        ('bundle_root', f'a bundle of MONAI: pass the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('backbone head', 'a model of ultralytics (YOLO): run `mmguard scan` on the data.yaml that it trains on'),
+        ('task mode data', 'training arguments of ultralytics (YOLO): run `mmguard scan` on the file named by `data`'),
+        ('network_def', f'a bundle of MONAI: scan the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
+        ('bundle_root', f'a bundle of MONAI: scan the folder with dataset.json, or {SCAN_LABELS_ADVICE}'),
         ('trainer model', f'a config of Lightning: {SCAN_LABELS_ADVICE}'),
         ('defaults', f'a config of Hydra: {SCAN_LABELS_ADVICE}'),
         ('architectures model_type', f'a model of Hugging Face: {SCAN_LABELS_ADVICE}'),
@@ -77,7 +77,7 @@ class NotAConfig(CannotRun):
 def check_is_config(file: str, is_base: bool = False) -> None:
     """Raise :class:`NotAConfig` if a file is not a config, without running it.
 
-    Missing and unparsable files pass, because loading them fails. Files of plain values pass if ``is_base`` is true.
+    Missing and unparsable files pass: loading them will fail. If ``is_base`` is true, files of plain values pass, too.
 
     Raises:
         NotAConfig: The top level assigns no key of a config, or the file is YAML or JSON that would run code.
@@ -98,7 +98,7 @@ def check_is_config(file: str, is_base: bool = False) -> None:
 
 
 def read_text(file: str) -> Optional[str]:
-    """Return the text of a Python, YAML or JSON file with templates filled in, or ``None`` for other files.
+    """Read a Python, YAML or JSON file, and fill in its templates; return ``None`` for other or unreadable files.
 
     Raises:
         NotAConfig: The file is too large.
@@ -172,7 +172,7 @@ def _find_assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
 
 
 def _evaluate(node: ast.expr) -> Any:
-    """Return the value of a constant or a list, a dict with unknown values, or ``_UNKNOWN`` for other expressions."""
+    """Return the value of a constant or list, a dict's keys with value ``_UNKNOWN``, or ``_UNKNOWN`` for the rest."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_evaluate(one) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -192,7 +192,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def _describe_keys(text: str, ending: str, is_base: bool) -> str:
-    """Describe YAML or JSON that is not a config: name its program or its fault; return '' for a config."""
+    """Describe YAML or JSON that is not a config: the program that reads it, or its fault. Return '' for a config."""
     try:
         data = parse_data(text, ending)
     except NotPlain as error:
@@ -210,7 +210,7 @@ def _describe_keys(text: str, ending: str, is_base: bool) -> str:
 
 
 def _is_telling(name: str, value: Any) -> bool:
-    """Return True if an assignment is typical of an OpenMMLab config, unlike ``model`` or ``data`` of a script."""
+    """Return True if an assignment is typical of an OpenMMLab config; scripts may assign ``model`` or ``data``, too."""
     if name in ('_base_', 'default_scope'):
         return isinstance(value, (str, list))
     parts = value if isinstance(value, list) else [value]

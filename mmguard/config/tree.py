@@ -90,7 +90,7 @@ def name_types(tree: Any) -> Any:
 
 
 def find_scope(tree: Dict[str, Any], path: Path) -> str:
-    """Return the scope in which a component is built: the innermost enclosing ``_scope_``.
+    """Return the scope in which a component is built: the innermost enclosing ``_scope_``, else ``default_scope``.
 
     The prefix of a type applies only to that type: ``mmdet.MaskFormerHead`` in a config of mmseg builds its losses in
     mmseg's scope. ``path`` may name a component that the config leaves at its default.
@@ -143,7 +143,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    """Return True if a value is a built part or a class, which mmengine accepts in place of a dict."""
+    """Return True if a value is a class or an object already built, which mmengine accepts in place of a dict."""
     plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
     return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
 

@@ -27,8 +27,8 @@ def check_targets(
     """Check types, shapes and dtypes of targets, without reading a value, so that no device is synchronized.
 
     Raises:
-        TypeError: Targets that are not a list of dicts of tensors, or labels that are not integers.
-        ValueError: A shape that does not fit, a missing field, or an unknown ``box_format``.
+        TypeError: ``targets`` is not a list of dicts of tensors, or labels are not integers.
+        ValueError: A shape does not fit, a field is missing, or ``box_format`` is unknown.
     """
     if box_format is not None and box_format not in BOX_FORMATS:
         raise ValueError(
@@ -90,10 +90,10 @@ def _check_boxes(boxes: Any, place: int, box_format: Optional[str]) -> None:
 
 
 def find_instance_keys(targets: Sequence[Target], label_key: str, instance_keys: Optional[Sequence[str]]) -> Set[str]:
-    """Return the keys of per-instance fields: the known ones, and ``instance_keys`` or fields whose length fits.
+    """Return the keys of per-instance fields: the known keys, and ``instance_keys`` or else fields of fitting length.
 
-    Without ``instance_keys``, an unknown field belongs to the instances if it has, in every image of the batch, as many
-    elements as the image has instances.
+    Without ``instance_keys``, any other field counts if it has one element per instance in every image of the batch,
+    unless it is called ``image_id`` or its name ends with size, shape or scale.
     """
     keys = {label_key, *INDEXED, *EVALUATED}
     if instance_keys is not None:
@@ -138,7 +138,7 @@ def read_on_host(
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Return all labels, and the fault of each box as an index in ``BOX_REASONS`` (0 if valid): int64, (N,) each.
 
-    ``image_sizes`` are height and width of each image in pixels; without sizes no box counts as outside.
+    ``image_sizes`` are (height, width) of each image in pixels. Without them, no box counts as outside of its image.
     """
     if not targets:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -158,9 +158,9 @@ def read_on_host(
 
 
 def find_box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor] = None) -> Tensor:
-    """Return the first fault of each box as an index in ``BOX_REASONS``, 0 if it is valid: int64 (N,) on its device.
+    """Return one fault per box as an index in ``BOX_REASONS``, or 0 if it is valid: int64, (N,), on the boxes' device.
 
-    ``limits`` (N, 2) are width and height of each box's image. Without ``box_format``, only non-finite boxes count.
+    ``limits`` (N, 2) are (width, height) of each box's image. Without ``box_format``, only non-finite boxes are faulty.
 
     Example:
         >>> find_box_faults(torch.tensor([[0.0, 0.0, 5.0, 0.0], [8.0, 0.0, 9.0, 1.0]]), 'xyxy', torch.tensor([[8,

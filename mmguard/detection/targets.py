@@ -24,7 +24,7 @@ _offending_batches = 0
 
 
 class TargetRule(InstanceRule):
-    """Rule for targets that are dicts; their losses do not support ignored instances."""
+    """Rule for targets that are dicts. The losses for such targets do not support ignored instances."""
 
     choices = ('drop', 'clip', 'raise')
     valid_box = 'finite coordinates and an area'
@@ -32,8 +32,8 @@ class TargetRule(InstanceRule):
     def __init__(self, num_classes: int, on_invalid: str, label_map: Optional[LabelMap], min_label: int) -> None:
         if on_invalid == 'ignore':
             raise ValueError(
-                "on_invalid='ignore' needs a loss with ignored instances; torchvision's and DETR's do not have any: "
-                "write 'drop', and use guard_batch() to leave out images without a valid instance"
+                "on_invalid='ignore' needs a loss that supports ignored instances, unlike the losses of "
+                "torchvision and DETR: write 'drop', and use guard_batch() to leave out images without a valid instance"
             )
         super().__init__(num_classes, on_invalid, label_map, min_label)
 
@@ -67,29 +67,29 @@ def guard_targets(
             (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
         num_classes (int): The num_classes of the model. Valid labels are ``[min_label, num_classes)``.
             torchvision's ``num_classes`` counts the background, DETR's does not.
-        on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is still
-            dropped); ``'raise'`` raises ``LabelGuardError``.
+        on_invalid (str): ``'drop'`` removes the instance; ``'clip'`` clamps its label to a class (an unusable box is
+            still dropped); ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         min_label (int): 1 for torchvision's Faster R-CNN, Mask R-CNN, Keypoint R-CNN and SSD, which keep 0 for the
-            background and silently train a label 0 as such; 0 for RetinaNet, FCOS and DETR.
+            background and silently train a label 0 as background; 0 for RetinaNet, FCOS and DETR.
         label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
         check_boxes (bool): Remove instances with unusable boxes.
         box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
-            normalized: boxes without an area are unusable. If ``None``, only boxes that are not finite are unusable.
-        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None`` means fields
+            normalized. With a format, boxes without an area are unusable; with ``None``, only non-finite boxes.
+        instance_keys (Sequence[str], optional): Your own fields with one element per instance. Default: the fields
             that have as many elements as instances in every image of the batch.
         sources (Sequence[str], optional): File names for tallies and messages. Default: ``image_id``, if present.
         return_tally (bool): Return the counts, too. Otherwise, a warning reports the 1st, 2nd, 4th, 8th, ... batch
             with invalid instances.
 
     Returns:
-        list[dict]: The targets; ``targets`` itself if all is valid. With ``return_tally`` a tuple of these and a list
+        list[dict]: The targets; ``targets`` itself if all is valid. With ``return_tally``, a tuple: targets, and a list
         with one :class:`~mmguard.labels.tally.Tally` per image.
 
     Raises:
-        TypeError: Targets that are not a list of dicts, or labels that are not integers.
-        ValueError: Fields of different length, wrong shapes, unknown options.
-        LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
+        TypeError: ``targets`` is not a list of dicts, or labels are not integers.
+        ValueError: Fields differ in length, a shape is wrong, or an option is unknown.
+        LabelGuardError: A label or box is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> boxes = torch.tensor([[0.0, 0.0, 9.0, 9.0], [1.0, 1.0, 5.0, 5.0]])
@@ -143,7 +143,7 @@ def guard_batch(
         with one :class:`~mmguard.labels.tally.Tally` per input image.
 
     Raises:
-        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`; also if there are more images or targets.
+        TypeError, ValueError, LabelGuardError: As :func:`guard_targets`, or images and targets differ in number.
 
     Example:
         >>> images = [torch.zeros(3, 8, 8), torch.ones(3, 8, 8)]
@@ -179,7 +179,7 @@ def _guard(
     sources: Optional[Sequence[str]],
     return_tally: bool,
 ) -> Tuple[Sequence[Target], List[Tally]]:
-    """Return the targets (the input if unchanged) and one tally per image, or [] if all is valid and none is needed."""
+    """Return the targets (the input if unchanged) and one tally per image, or [] if none is needed and all is valid."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
@@ -230,7 +230,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
 
 
 def _get_sizes(images: Any) -> Optional[List[Tuple[int, int]]]:
-    """Return (height, width) of each image, or ``None`` if an image may not be a (C, H, W) tensor."""
+    """Return (height, width) of each image, or ``None`` if the layout of an image may not be (C, H, W)."""
     if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
         return None
     return [(image.shape[1], image.shape[2]) for image in images]

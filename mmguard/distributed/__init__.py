@@ -1,4 +1,4 @@
-"""Checks that all distributed ranks report the same losses, for any training loop.
+"""Agreement of all distributed ranks on the same set of losses, for any training loop.
 
 This package imports :mod:`mmguard.log` and lower packages, but no framework.
 """

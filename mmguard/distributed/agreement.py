@@ -36,7 +36,7 @@ FILLED = 'loss_filled'
 
 
 class RankLosses(NamedTuple):
-    """Names of some losses of one rank, and the files of its batch."""
+    """Names of the losses that were filled in on one rank, and the files of its batch."""
 
     rank: int  #: Number of the rank.
     losses: List[str]  #: Names of the losses.
@@ -93,7 +93,7 @@ class LossAgreement:
 
         Raises:
             AbsentRankError: A rank did not call within ``timeout``.
-            TypeError: A loss that is neither a tensor nor a list of tensors.
+            TypeError: A loss is neither a tensor nor a list of tensors.
         """
         layout = build_layout(losses)
         channel = self._channel
@@ -146,7 +146,7 @@ class LossAgreement:
         return {**whole, **(constant or {FILLED: LossEntry(is_list=False, graph=True)})}
 
     def _find_unreached(self, channel: Channel, losses: Losses, own_digest: int) -> None:
-        """Find parameters that no loss reaches, once per layout; the 1st time, report those unreached on all ranks."""
+        """Find parameters that no loss reaches, once per layout; the first time, report those that no rank reaches."""
         is_first = not self._unreached
         if own_digest not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in list_tensors(key, value)]
@@ -158,7 +158,7 @@ class LossAgreement:
                 self.report(f'guard: {describe_unreached(names)}')
 
     def _fill(self, losses: Losses, layout: Layout, union: Layout, out_of_reach: List[str]) -> Losses:
-        """Return the losses in the order of ``union``; zeros replace missing ones and are added to constant ones."""
+        """Return the losses in the order of ``union``; zeros replace missing losses, or are added to constants."""
         names, module = find_missing(layout, union), self._module()
         if names:
             zero = make_zero(module)
@@ -213,7 +213,7 @@ def build_layout(losses: Mapping[str, Any]) -> Layout:
     """Return the layout of losses as {key: entry}.
 
     Raises:
-        TypeError: A value that is neither a tensor nor a list of tensors.
+        TypeError: A value is neither a tensor nor a list of tensors.
     """
     layout = {}
     for key, value in losses.items():
@@ -246,8 +246,7 @@ def compute_digest(layout: Layout) -> int:
 def merge_layouts(layouts: Sequence[Layout]) -> Layout:
     """Return the union of layouts; an entry has a graph if it has one in any layout.
 
-    Keys are in the order of the layout with the most keys. A key of another layout is inserted after its predecessor
-    there.
+    Keys are in the order of the layout with the most keys. Any other key follows the key before it in its own layout.
 
     Example:
         >>> entry = LossEntry(is_list=False, graph=True)
@@ -288,7 +287,7 @@ def make_zero(module: Any, parameters: Iterable[Tensor] = ()) -> Tensor:
 
 
 def find_unreached(module: Any, losses: Iterable[Tensor]) -> List[str]:
-    """Return the names of parameters on which DistributedDataParallel hangs, because no loss reaches them.
+    """Return the names of parameters for which DistributedDataParallel waits forever, because no loss reaches them.
 
     The list is empty if ``module`` is not a DistributedDataParallel or searches for unused parameters itself
     (``find_unused_parameters=True``, ``static_graph=True``), or if activation checkpointing hides a part of the graph.
@@ -308,7 +307,7 @@ def list_trainable(module: Any) -> List[Any]:
 
 
 def _find_reached(losses: Iterable[Tensor]) -> Any:
-    """Return the ids of the leaf tensors that the losses depend on, or ``None`` if a part of the graph is hidden."""
+    """Return the ids of the leaf tensors that the losses depend on, or ``None`` if checkpointing hides a part."""
     leaves: Set[int] = {id(loss) for loss in losses if loss.requires_grad and loss.grad_fn is None}
     waiting: List[Any] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
     seen = set(waiting)

@@ -24,10 +24,10 @@ class Channel:
 
     The channel is not created by ``dist.new_group``, which names a group by the number of earlier groups. If only some
     ranks create a group, these numbers differ between ranks, and the next group waits for ranks that use another name
-    (any group since torch 2.14, before only with ``use_local_synchronization``). The channel has no such number.
+    (since torch 2.14; before, only with ``use_local_synchronization``). The channel does not have such a number.
 
     Raises:
-        AbsentRankError: A rank did not join the creation or a call; afterwards every call raises the same error.
+        AbsentRankError: A rank did not join the creation or a call. All later calls raise the same error.
     """
 
     def __init__(self, timeout: float) -> None:

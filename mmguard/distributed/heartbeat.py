@@ -29,8 +29,8 @@ class AbsentRankError(RuntimeError):
     """Error if a rank did not join a collective.
 
     Attributes:
-        ranks (list[int]): Ranks to inspect: ranks that ended, else ranks that did not reach the collective. If at least
-            as many ranks wait in another collective as reached this one: the ranks that reached this one.
+        ranks (list[int]): Ranks to inspect: the ranks that ended; if none ended, the ranks that did not reach the
+            collective, or the ranks that reached it if at least as many ranks wait in another collective.
     """
 
     def __init__(self, message: str, ranks: List[int]) -> None:
@@ -41,7 +41,7 @@ class AbsentRankError(RuntimeError):
 class Heartbeat:
     """Reports of this rank in the common store: its heartbeat, the code line that it runs, and why it left.
 
-    A thread sends heartbeat and code line twice a second. Other ranks read the reports after a collective failed.
+    A thread sends heartbeat and code line twice a second. Other ranks read the reports after a collective has failed.
     """
 
     def __init__(self) -> None:

@@ -194,7 +194,7 @@ class ConfigFacts:
 
 @dataclass
 class LoaderFacts:
-    """Comparison of the label counts of a few files, as loaded by the config's pipeline and as read by the scan."""
+    """Label counts of a few files as loaded by the config's pipeline, compared with the label counts of the scan."""
 
     files: int = 0  #: Number of files.
     #: File -> ({label: count} of the loader, {label: count} of the scan).
@@ -263,7 +263,7 @@ class LabelFacts:
 
         Args:
             tallies (list[Tally]): Tallies of the images with invalid labels.
-            kind (str): Kind of the elements.
+            kind (str): ``'pixels'``, ``'instances'`` or ``'voxels'``.
             more: Other fields of the result; they replace the computed ones.
         """
         found = sum(tallies, Tally())

@@ -38,7 +38,7 @@ class RunFacts:
 
 
 def name_ranks(ranks: Sequence[int], singular_verb: str = '', plural_verb: str = '') -> str:
-    """Return the start of a sentence: the first eight ranks, and the verb that fits one rank or several ranks.
+    """Return the start of a sentence: the first eight ranks, and the verb in the singular or the plural.
 
     Example:
         >>> name_ranks([3], 'was', 'were'), name_ranks([0, 2], 'was', 'were'), name_ranks([1])
@@ -142,7 +142,7 @@ class UnusedParameters(NamedTuple):
 
     @property
     def everywhere(self) -> bool:
-        """True if all ranks 0 to n (n > 0) lack the same gradients, so that the model is the cause, not a batch."""
+        """True if all ranks 0 to n (n > 0) lack the same gradients: then the cause is the model, not a batch."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 
@@ -191,7 +191,7 @@ def find_unused(texts: Iterable[str]) -> UnusedParameters:
 
 
 def count_by_part(names: Sequence[str]) -> Dict[str, int]:
-    """Count parameters by part of the model: by their path up to the innermost head, or else by its first two levels.
+    """Count parameters by part of the model: the path up to the innermost head, or without a head its first two levels.
 
     Example:
         >>> count_by_part(['roi_head.mask_head.conv.weight', 'roi_head.mask_head.conv.bias', 'backbone.norm.bias'])

@@ -9,11 +9,11 @@ A data set is untrusted, so each name in it is checked here before it is joined 
   dataset.json, data sets of a config without ``data_root`` and ``data_prefix``) often lead to other folders of the
   same machine. Such paths are only *read*, so :func:`check_name` is enough.
 - **Links** are followed for reading: ``images -> /bigdisk/images`` is common. Writers check real paths
-  with :func:`is_really_inside`. A source file whose real path is outside of the source is never copied (an image stays
+  with :func:`is_really_inside`. A file whose real path is outside of the source folder is never copied (an image stays
   a link), and no link in ``--out`` redirects a copy to another folder.
 
-On every system, a name is refused if it contains a control character, or if Windows would read it as another drive or
-host (``C:\x``, ``\\host\share``, where Windows would log in).
+On every system, a name is refused if it contains a control character or begins with a host (``\\host\share``, where
+Windows would log in). A name with a drive (``C:\x``) is refused on every system except Windows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def resolve_inside(root: str, name: str, boundary: str = '') -> str:
         str: The path without ``..``, so that the opened file is the checked one, even with links.
 
     Raises:
-        OutsideError: The name leads out of the folder, read as a path of POSIX or of Windows.
+        OutsideError: The name leads out of the folder if read as a path of POSIX or of Windows, or is invalid.
 
     Example:
         >>> resolve_inside('data/coco', 'train/./a.png')

@@ -36,7 +36,7 @@ def open_image(file: BinaryIO, decodes: bool = False, formats: Tuple[str, ...] =
     """Open an image with pillow, in one of ``formats`` (pillow's names). A damaged file may raise any exception.
 
     Raises:
-        TooCostly: ``decodes`` is true, and decoding the image would take too much work.
+        TooCostly: Reading takes too much work, or ``decodes`` is true and decoding the image would.
     """
     from PIL import Image
 

@@ -70,7 +70,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and dicts are nested more than ``levels`` deep. A value in two places is walked twice.
+    """Return True if lists and dicts are nested more than ``levels`` deep. A value that occurs twice is walked twice.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -132,7 +132,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
     """Parse the content of a file of class weights (.npy, .json, else YAML) without executing code.
 
     Raises:
-        ValueError: The file is damaged or too large, or a .npy holds anything but a list of numbers.
+        ValueError: The file is damaged or too large, or a .npy file does not contain a list of numbers.
         Exception: The file is damaged; NumPy may raise anything.
     """
     if len(content) > LARGEST_WEIGHTS:
@@ -183,8 +183,8 @@ def parse_object(text: bytes) -> Dict[str, Any]:
 def decode(kind: Type[T], value: Any) -> T:
     """Convert a value from ``json.loads`` to the type ``kind``, e.g. a dataclass or ``Dict[int, int]``.
 
-    Integers must be counts >= 0; integer keys of a dict are labels, which may be negative. Keys without a field in the
-    dataclass are ignored.
+    Integer values are counts, and must be >= 0; integer keys of a dict are labels, which may be negative. Keys of an
+    object that are not fields of the dataclass are ignored.
 
     Raises:
         ValueError: The value does not match the type; the message says where and why.

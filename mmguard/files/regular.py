@@ -1,4 +1,4 @@
-"""Reads and atomic writes of regular files; FIFOs, sockets and devices are never opened."""
+"""Functions that read regular files, and write them atomically, but refuse FIFOs, sockets and devices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
     """Open a regular file for reading.
 
     Raises:
-        OSError: The file does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
+        OSError: The file does not exist, cannot be read, or is a folder, a FIFO, a socket or a device.
         ValueError: The path has a null byte.
     """
     check_regular(path)
@@ -179,9 +179,9 @@ def pin_folder(folder: Path, flags: int = _FOLDER) -> Iterator[Path]:
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[Path]:
-    """Lock a folder against writes by other mmguard processes, and yield its path from :func:`pin_folder`.
+    """Lock a folder against writes by other mmguard processes, and yield the path from :func:`pin_folder`.
 
-    The lock ends at the latest with this process.
+    The lock is released at the end of the context, or when this process ends.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -260,7 +260,7 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Lock a draft, and return True if no other process is writing the draft or has renamed it."""
+    """Lock a draft, and return True if no other process is writing or has renamed this draft."""
     opened = os.fstat(descriptor)
     if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # otherwise the target of a link would be truncated
         return False

@@ -15,9 +15,9 @@ from mmguard.language import Message, as_message, join, translate
 INTRODUCTION = """# What mmguard can find
 
 Every finding has a stable code, its evidence, and its correction. Codes MG1xx are about labels, MG2xx about a config,
-MG39x, MG58x and MG59x about either, other MG3xx about a run and its ranks, other MG5xx about the installed packages.
-Error messages (MG4xx) have [a page of their own](errors.md). `mmguard explain CODE` prints the entry of one code. Words
-in capitals are filled in from your files and your config.
+MG39x, MG58x and MG59x about either. All other MG3xx are about a run and its ranks, and all other MG5xx about the
+installed packages. Error messages (MG4xx) have [a page of their own](errors.md). `mmguard explain CODE` prints the
+entry of one code. Words in capitals are filled in from your files and your config.
 
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
@@ -79,7 +79,7 @@ def name_placeholders(template: str) -> str:
 
 
 def _explain_placeholders(template: str) -> str:
-    """Explain a template's unclear placeholders, ``'(LAST is num_classes - 1.)'``, or return ``''`` if it has none."""
+    """Explain unclear placeholders of a template, e.g. ``'(LAST is num_classes - 1.)'``; return ``''`` without any."""
     names = dict.fromkeys(name for _, name, _, _ in Formatter().parse(template) if name)
     texts = [
         Message('{name} is {meaning}', name=name.upper(), meaning=Message(_PLACEHOLDERS[name]))

@@ -21,7 +21,7 @@ class Offer(NamedTuple):
     facts: Facts  #: The facts that support the finding.
 
     def shares_finding(self, others: Sequence[Offer]) -> bool:
-        """Return True if one of ``others`` corrects the same finding, or has an edit with the same changes."""
+        """Return True if one of ``others`` is for the same finding, or its edit makes the same changes."""
         return any(self.finding is other.finding or self.edit.number == other.edit.number for other in others)
 
 
@@ -32,7 +32,7 @@ def select_first_safe(offers: Sequence[Offer]) -> List[Offer]:
 
 
 def explain_conflict(offers: Sequence[Offer]) -> str:
-    """Return the reason why these edits cannot be combined, or ``''`` if they can.
+    """Return the reason why the edits of these offers cannot be combined, or ``''`` if they can.
 
     A single edit is not tried again, because it was tried when it was offered.
     """

@@ -1,6 +1,6 @@
-"""Edits that several rules offer. They change all affected settings of a config, or scan options without a config.
+"""Edits that several rules offer. They change all affected settings of a config; without a config, scan options.
 
-Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried later.
+Most functions take the facts and return an :class:`~mmguard.findings.edits.Edit`, which is tried before it is offered.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], question: str = ''
 
 
 def count_in_heads(config: ReadConfig, number: int) -> Changes:
-    """Return the changes that set ``num_classes`` to ``number`` in all heads, and adapt dependent settings."""
+    """Return the changes that set ``num_classes`` of all heads to ``number``, and adapt settings that depend on it."""
     heads = {count.path: number for count in find_class_counts(config) if count.kind == 'all' and count.value != number}
     return set_heads(config, heads).config if heads else ()
 
@@ -105,7 +105,7 @@ def add_dependent_settings(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, question: str = '') -> Edit:
-    """Return an edit that sets the ignored label (in heads, losses, metrics, fill values of maps) to ``value``."""
+    """Return an edit that sets the ignored label to ``value``: in heads, losses, metrics, and fill values of maps."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
@@ -280,7 +280,7 @@ def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard t
 
 
 def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that writes an ignored label: its whole dict, if the config leaves this dict at its default."""
+    """Yield the change that sets an ignored label; write its whole dict if the config does not contain this dict."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -290,7 +290,7 @@ def _write_value(place: IgnoredLabel, value: int) -> Iterator[Tuple[str, Any]]:
 
 
 def insert_guard(dataset: Part, guard: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the change that inserts a guard with ``label_map`` after a data set's annotation loader, if any."""
+    """Yield the change that inserts a guard with ``label_map`` after a data set's annotation loader, if it has one."""
     steps = dataset.config.get('pipeline')
     steps = steps if isinstance(steps, (list, tuple)) else ()
     names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]

@@ -1,4 +1,4 @@
-"""Edits: corrections stored as data, which all commands show, and which `apply` and `fix` write."""
+"""Edits: corrections stored as data, so that all commands can show them, and `apply` and `fix` can write them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Edit:
 
     @property
     def applicability(self) -> str:
-        """``'safe'`` (no question), ``'asks'`` (needs an answer of the user) or ``'manual'`` (the user writes it)."""
+        """``'safe'`` (no question), ``'asks'`` (needs the user's answer) or ``'manual'`` (the user writes it)."""
         return MANUAL if self.is_manual else ASKS if self.question else SAFE
 
     @property
@@ -108,7 +108,7 @@ class _Inner(Dict[Any, Any]):
 
 
 def _format_inner(value: Any, path: Path, in_list: bool) -> str:
-    """Format a changed part of a config. A dict in a list becomes a changed copy, as mmengine does not merge lists."""
+    """Format a changed part of a config. A dict in a list becomes a changed copy: mmengine does not merge lists."""
     if not isinstance(value, _Inner):
         # A part of another type does not take the arguments of the old one.
         replaces = isinstance(value, dict) and 'type' in value and not in_list and len(path) > 1

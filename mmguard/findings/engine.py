@@ -41,10 +41,10 @@ def diagnose(
         labels (LabelFacts, optional): Facts about the labels.
         config (ReadConfig, optional): The config.
         rules (list[type], optional): Rules to check. Default: all.
-        options (dict, optional): Options of the command line, in place of a config.
+        options (dict, optional): Options of the command line, used without a config.
         reread (callable, optional): Reads the labels again with a changed config and changed options. If ``labels`` are
             given without ``reread``, no edit is offered.
-        others (list[Facts]): The other splits of the config, in which an edit must be correct, too.
+        others (list[Facts]): Facts about the other splits of the config, where an edit must be correct, too.
         more: Other fields of ``Facts``: ``siblings``, ``environment``, ``run``, ``ranks``.
     """
     if labels is not None and labels.config is None and config is not None:
@@ -225,7 +225,7 @@ SMALL_SHARE, FEW = 0.01, 3
 
 
 def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]:
-    """Return ``[edit]``, whose question says how many objects the edit drops, or [] if it drops too many."""
+    """Return ``[edit]`` with a question that says how many objects it drops, if any, or [] if it drops too many."""
     before = [_count_objects(facts.labels) for facts, _ in splits]
     after = [_count_objects((apply_edit(edit, facts) or facts).labels) for facts, _ in splits if edit.files] or before
     (objects, taught), (left, taught_after) = (
@@ -250,7 +250,7 @@ def ask_about_dropped_objects(edit: Edit, splits: Sequence[Split]) -> List[Edit]
 
 
 def _count_objects(labels: Optional[LabelFacts]) -> Tuple[int, int, Counter[str]]:
-    """Return the numbers of objects and of objects to train on, and {fault: number}; unreadable objects count, too."""
+    """Return the numbers of all objects and of those to train on, both with unreadable objects, and {fault: number}."""
     found = None if labels is None else labels.annotations
     if labels is None or found is None:
         return 0, 0, Counter()
@@ -280,7 +280,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
 def _keeps_training_data(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> bool:
     """Return True if an edit reduces neither the number of trained classes nor the number of trained elements.
 
-    A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignores: 255 may
+    A split without the finding (``is_here`` is False) must also not start to train on pixels that it ignored: 255 may
     mark an object in one split and unlabeled pixels in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
@@ -306,7 +306,7 @@ def _leaves_out_classes(before: LabelFacts, after: LabelFacts) -> bool:
 
 
 def _lists(config: Optional[ReadConfig], names: Sequence[str]) -> bool:
-    """Return True if a config contains this class list anywhere, so that the user must have chosen the list."""
+    """Return True if a config contains this class list anywhere: then the user has chosen the list."""
     values = (value for _, part in walk({} if config is None else config.data) for value in part.values())
     return any(isinstance(value, (list, tuple)) and list(value) == list(names) for value in values)
 
@@ -336,7 +336,7 @@ def diagnose_for(framework: str, labels: LabelFacts, roots: Sequence[str] = ()) 
     """Return all findings that the facts support, the most certain first, with advice for a framework.
 
     Args:
-        framework (str): ``'pytorch'`` (only findings with advice for plain PyTorch), ``'nnunet'``, others: OpenMMLab.
+        framework (str): ``'pytorch'`` (run only rules with advice for plain PyTorch) or ``'nnunet'``; else OpenMMLab.
         labels (LabelFacts): Facts about the labels.
         roots (sequence of str): Data roots; for nnU-Net, its raw folder.
     """

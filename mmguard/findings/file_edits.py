@@ -84,7 +84,7 @@ def number_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
     labels = facts.labels
     ids = sorted(label for label, count in labels.histogram.items() if count) if labels is not None else []
     if labels is not None and labels.yolo is not None and 0 < len(ids) == labels.num_classes:
-        question = Message('Are {ids} the classes, in the order of the names?', ids=join_items(ids))
+        question = Message('Are {ids} the classes, in the order of your class list?', ids=join_items(ids))
         table = {value: label for label, value in enumerate(ids) if value != label}
         yield from rewrite(rule, facts, 'Number the classes from 0.', question, label_map=table)
 
@@ -95,7 +95,7 @@ def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
     if labels is not None and labels.yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is label 1 the first class in your list of names?'
-        yield from rewrite(rule, facts, 'Subtract 1 from every class.', question, label_map=table)
+        yield from rewrite(rule, facts, 'Subtract 1 from every class id.', question, label_map=table)
 
 
 def build_fix_command(path: str, out: str, options: Mapping[str, Any]) -> str:
@@ -177,7 +177,7 @@ def _add_void(facts: Facts, edit: Edit) -> Edit:
 
 
 def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """Return a label map for stored values: ``label_map`` is for the values after ``reduce_zero_label``."""
+    """Return a label map for values as stored; ``label_map`` is for the values after ``reduce_zero_label``."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
     shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}

@@ -21,17 +21,17 @@ class Finding:
     """One mistake found by a rule: title, evidence, advice, and the edits that correct it.
 
     Args:
-        code (str): Stable code of the rule, ``MG101``.
+        code (str): Stable code of the rule, such as ``MG101``.
         title (str): Description of the mistake, one line.
-        evidence (str): Values and counts, or a place of the config and its value.
+        evidence (str): Values and counts, or a config path and its value.
         advice (str): Advice if no edit is offered, or if all questions of the edits are answered "no".
         certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): First files with the mistake.
         values (dict[int, int]): Value that shows the mistake -> count.
-        places (tuple[str]): Config paths of the mistake, ``model.decode_head.loss_decode[0].class_weight``.
+        places (tuple[str]): Config paths of the mistake, such as ``model.decode_head.num_classes``.
         follows (tuple[str]): Codes of findings that may be consequences of this finding, see :meth:`explains`.
-        before (str): Code of an equally certain finding that is shown after this one; empty: order by own code.
+        before (str): Code of an equally certain finding that is shown after this one; if empty, ``code`` decides.
         is_verdict (bool): True if the finding says that the labels are fine.
         value: The value at ``places``, or the default of the class.
         candidates (tuple[Edit]): Corrections proposed by the rule.
@@ -60,8 +60,8 @@ class Finding:
     def explains(self, other: Finding) -> bool:
         """Return True if another finding is only a consequence of this finding, and needs no separate correction.
 
-        A finding of certainty ``POSSIBLE`` does not explain others. A finding with values explains only findings about
-        some or all of these values.
+        A finding of certainty ``POSSIBLE`` does not explain other findings. A finding with values explains only
+        findings whose values are all among its own.
         """
         same = not self.values or set(other.values) <= set(self.values)
         return other.code in self.follows and self.certainty != POSSIBLE and same

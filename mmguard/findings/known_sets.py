@@ -58,7 +58,7 @@ _CITYSCAPES_VOID: Tuple[Color, ...] = (
 def compute_grays(palette: Iterable[Tuple[Color, int]]) -> Dict[int, int]:
     """Return {gray: label} for a palette, with grays rounded (OpenCV, Pillow) and truncated (their older versions).
 
-    If two labels share a gray (1 and 16 of VOC: 38), the first one is kept, because it is more common.
+    If two labels share a gray (in VOC, 1 and 16 both become 38), the first is kept, because its class is more common.
     """
     found: Dict[int, int] = {}
     exact = [(0.299 * r + 0.587 * g + 0.114 * b, label) for (r, g, b), label in palette]
@@ -81,7 +81,7 @@ _BY_CHANCE = 0.005
 
 
 def match_grays(palette: Iterable[Tuple[Color, int]], values: Set[int]) -> Dict[int, int]:
-    """Return {value: label} if all values are grays of a palette's colors, or {} if not, or if labels are ambiguous.
+    """Return {value: label} if all values are grays of a palette's colors with only one possible label each, else {}.
 
     Example:
         >>> match_grays([((0, 0, 0), 0), ((0, 0, 200), 1), ((120, 120, 120), 2)], {0, 23, 120})

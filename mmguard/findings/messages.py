@@ -57,7 +57,7 @@ def format_finding(finding: Finding, width: int = 100, verbose: bool = True) -> 
 
     Args:
         width (int): Longest line of prose; code and commands are never broken.
-        verbose (bool): Show every edit and every note; ``False``: only the first edit.
+        verbose (bool): Show every edit and every note. If false, show only the first edit, without its notes.
     """
     title, severity = as_message(finding.title), Message(finding.severity)
     rows: Rows = [Wrapped(Message('{code} {severity}: {title}', code=finding.code, severity=severity, title=title))]
@@ -119,11 +119,11 @@ def number_edits(findings: Sequence[Finding], known: Optional[Dict[str, int]] = 
 
 
 def fix_hint(target: str, findings: Sequence[Finding], options: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that writes the edits of label files by number, or ``''`` without edits.
+    """Return a sentence with the command that writes numbered edits of label files, or ``''`` without such edits.
 
     Args:
         target (str): The target of the scan.
-        options (list[str]): Options of the scan; different options number the edits differently.
+        options (list[str]): Options of the scan; the numbers of the edits depend on these options.
     """
     numbers = {edit.number: None for finding in findings for edit in finding.edits if edit.number and edit.files}
     if not numbers:
@@ -138,7 +138,7 @@ def apply_hint(config: str, findings: Sequence[Finding], arguments: Sequence[str
     if not any(edit.number and edit.config for finding in findings for edit in finding.edits):
         return ''
     words = shlex.join(['mmguard', 'apply', config, '-o', 'OUT.py', *arguments])
-    return translate('`{command} --edit N` writes [N], `--edit safe` all edits without a question', command=words)
+    return translate('`{command} --edit N` writes edit [N], `--edit safe` all edits without a question', command=words)
 
 
 def format_findings(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:

@@ -111,7 +111,7 @@ def contain_failure(rule: Type[Rule], failed: Optional[Set[str]] = None) -> Iter
 
 
 def check_findings(rule: Type[Rule], findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return the findings of a rule; raise ``TypeError`` if another package's rule returns malformed ones."""
+    """Return the findings of a rule; raise ``TypeError`` if another package's rule returns malformed findings."""
     for found in findings if rule.package else ():
         is_whole = (
             isinstance(found, Finding)

@@ -33,10 +33,10 @@ class Facts(NamedTuple):
     Attributes:
         labels (LabelFacts, optional): Facts about labels, from a scan, a training or a batch.
         config (ReadConfig, optional): The config.
-        options (dict): Command-line options of a scan, in place of a config.
+        options (dict): Command-line options of a scan, used without a config.
         reread (callable, optional): Reads the labels again with a changed config, options or files.
-        others (tuple[Facts]): The other splits of the same config, in which an edit must be correct, too.
-        siblings (tuple[Facts]): The other files of a scan without a config.
+        others (tuple[Facts]): Facts about the other splits of the same config, where an edit must be correct, too.
+        siblings (tuple[Facts]): Facts about the other files of a scan without a config.
         environment (EnvironmentFacts, optional): Facts about the installation.
         run (RunFacts, optional): Facts about the run.
         ranks (tuple[RankFacts]): Facts about the end of each rank, the earliest first.
@@ -143,7 +143,7 @@ class Rule:
 
 
 class ConfigRule(Rule):
-    """Base class of rules about a config. Facts about the labels only change the certainty of a finding."""
+    """Base class of rules about a config. Facts about labels change only the certainty of their findings."""
 
     about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -263,7 +263,7 @@ class DataRule(Rule):
         )
 
     def advise(self, facts: Facts) -> str:
-        """Return the advice template: for plain PyTorch if a scan has no config and its framework is not mmdet."""
+        """Return the advice template: ``pytorch`` for a scan without a config (except for mmdet), else ``advice``."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
 
@@ -289,7 +289,7 @@ class AnnotationRule(DataRule):
 
 
 class EnvironmentRule(Rule):
-    """Base class of rules about an installation. ``places`` of their findings are names of Python modules."""
+    """Base class of rules about an installation. In their findings, ``places`` are names of Python modules."""
 
     about_labels = False
     looks_at = ('environment',)

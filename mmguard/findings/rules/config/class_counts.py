@@ -45,8 +45,8 @@ class HeadNumClasses(ConfigRule):
     example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
     limits = 'Only heads and class list are compared here; `mmguard scan` compares the class list with the files.'
     advice = (
-        'Run `mmguard scan CONFIG` to see which classes the files contain. Write them as metainfo=dict(classes=...) '
-        'in the data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
+        'Run `mmguard scan CONFIG` to see which classes the files contain. List them as metainfo=dict(classes=...) in '
+        'all data sets (inside of wrappers), set num_classes of every head to their number, and adapt its class_weight.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ class BackgroundCounted(ConfigRule):
     )
     why = (
         'MMDetection 1.x counted the background as class 0. Since 2.0 the background is not counted, and labels start '
-        'at 0: with one class too many nothing crashes, but results are shifted by one class, or lack one class.'
+        'at 0. With one class too many, nothing crashes, but results are shifted by one class, or lack one class.'
     )
     example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
     limits = 'Cannot tell this mistake from a list that lacks a name; `mmguard scan CONFIG` compares list and files.'
@@ -114,7 +114,7 @@ COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 def match_heads_and_list(
     facts: Facts, expected: Mapping[str, int], number: int, counted_one_more: bool = False
 ) -> Iterator[Edit]:
-    """Yield edits that make heads and class list agree, by changing either the heads or the list.
+    """Yield edits that make heads and class list agree, by changing the heads, the list or both.
 
     Args:
         expected (dict[str, int]): Path of a head -> number of classes in the list.
@@ -146,7 +146,7 @@ def match_heads_and_list(
         # The files have as many classes as the heads, so the list is wrong.
         yield set_classes(facts, in_files, 'Do you train all of these classes?' if said else '')
         if said and known & set(in_files):
-            yield replace(heads, question='Do you train only these classes?')
+            yield replace(heads, question='Do you train only the classes in the class list?')
     elif said or agrees or known == set(in_files):
         yield heads
     elif in_files:

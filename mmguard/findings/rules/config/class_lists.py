@@ -68,7 +68,7 @@ class ClassesNotRead(ConfigRule):
     title_attribute = 'CLASSES of {kind} is not read since MMDetection 3 and MMSegmentation 1, which read METAINFO.'
     why = 'Class lists of MMDetection 2 and MMSegmentation 0 are not read: the data set keeps the classes of its type.'
     example = Example(wrong="metainfo=dict(CLASSES=('person',))", right="metainfo=dict(classes=('person',))")
-    advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, with classes in lower case.'
+    advice = 'Write the list as `metainfo=dict(classes=(...))` of the data set, with the key classes in lower case.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in find_datasets(config):
@@ -113,8 +113,8 @@ class StuffAmongThings(ConfigRule):
     )
     example = Example(wrong="classes=('sky', 'cat'), thing_classes=['cat']", right="classes=('cat', 'sky')")
     advice = (
-        'Write `classes={ordered}`, with the things first, and "categories" of the files in this order. Only then set '
-        'num_things_classes and num_stuff_classes of the heads.'
+        'Write `classes={ordered}`, with the things first, and sort "categories" in the annotation files accordingly. '
+        'Only then set num_things_classes and num_stuff_classes of the heads.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -146,7 +146,7 @@ class NamesTwice(ConfigRule):
 
 
 def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
-    """Return an edit that writes the class list, and if needed an edit that also updates heads and other splits."""
+    """Return an edit that writes the class list and, if needed, another that also updates heads and other splits."""
     if isinstance(classes, str) and not _is_file_name(classes):
         classes = (classes,)
     return move_class_list(config, propose(title, *((gone, REMOVED) for gone in removed), (place, classes)), classes)
@@ -264,6 +264,6 @@ def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
         combine_pair(move, rest, 'Write this class list in every data set, and its length in every head.'),
-        question=Message('Are these {num_classes} classes all classes of your data?', num_classes=len(classes)),
+        question=Message('Are these {num_classes} classes all the classes of your data?', num_classes=len(classes)),
     )
     return [move, whole]

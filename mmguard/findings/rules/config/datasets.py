@@ -1,4 +1,4 @@
-"""Rules about data sets whose class lists differ or are ignored, and about metrics with another annotation file."""
+"""Rules about differing and ignored class lists of data sets, and about metrics that read another file."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class JoinedSets(ConfigRule):
         'in its own data set is trained as background.'
     )
     advice = (
-        'Write the classes {union} as metainfo of every data set, and their number in the heads. Translate label maps '
-        'with `GuardSegLabels(num_classes={number}, label_map=...)` after LoadAnnotations, and COCO files with '
-        '`mmguard fix FILE --classes {listed} --out DIR`.'
+        'Write the classes {union} as metainfo of every data set, and set num_classes={number} in the heads. '
+        'Translate label maps with `GuardSegLabels(num_classes={number}, label_map=...)` after LoadAnnotations, and '
+        'COCO files with `mmguard fix FILE --classes {listed} --out DIR`.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ class JoinedSets(ConfigRule):
 
 
 def _complete(config: ReadConfig) -> Iterator[Edit]:
-    """Yield an edit that copies the only class list of the config to the data sets without a class list."""
+    """Yield an edit that copies the class list to the data sets without one, if the config sets only one list."""
     sets, counts = find_datasets(config), find_class_counts(config)
     said = {tuple(get_class_names(dataset) or ()) for dataset in sets if says_classes(dataset)}
     left = [dataset for dataset in sets if not says_classes(dataset)]
@@ -140,7 +140,7 @@ def _unite(config: ReadConfig, union: Sequence[str]) -> List[Edit]:
 
 
 def _find_table(dataset: Part, union: Sequence[str], void: int) -> Dict[int, int]:
-    """Return {loaded value: label} for the classes of a data set that have another number in ``union``."""
+    """Return {loaded value: label} for the classes whose number in a data set differs from that in ``union``."""
     own = list(map(str, get_metainfo(dataset).get('classes') or ()))
     if own and set(union) <= set(own):  # mmseg maps the classes of its own types by name
         return {}
@@ -150,7 +150,7 @@ def _find_table(dataset: Part, union: Sequence[str], void: int) -> Dict[int, int
 
 
 def _ignore_keys(config: ReadConfig, train: Sequence[Part]) -> Iterator[Tuple[str, Any]]:
-    """Yield the changes that let a ConcatDataset join data sets whose ``metainfo`` differs in more than the classes."""
+    """Yield the changes that let a ConcatDataset ignore differences of ``metainfo`` in keys other than classes."""
     is_mixed = any(one.name != train[0].name or 'palette' in (one.config.get('metainfo') or ()) for one in train)
     shifts = {bool(dataset.get('reduce_zero_label')) for dataset in train}
     keys = [*_OWN_KEYS] * is_mixed + ['reduce_zero_label'] * (len(shifts) > 1)
