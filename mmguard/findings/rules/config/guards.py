@@ -54,7 +54,10 @@ class OwnLineFails(ConfigRule):
         '`mmguard check` builds each guard, loss and hook separately and shows its error.'
     )
     example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
-    limits = 'Guards, losses and hooks are built only if the config is a Python file, and not in a custom head.'
+    limits = (
+        'Guards, losses and hooks are built only if the config is a Python file. Losses inside of a custom head are '
+        'not built.'
+    )
     advice = (
         'Correct the line as the message says: write GuardedX for a loss X of mmseg or mmdet, and wrap a loss of your '
         "own as dict(type='GuardedLoss', loss=...). The transforms and hooks of mmguard are "
@@ -149,8 +152,8 @@ class GuardMisplaced(ConfigRule):
     )
     limits = 'A pipeline with a Pack transform of your own is not checked.'
     advice = (
-        'Put the guard right after the Pack transform, and use the guard of the task: GuardSegLabels for label maps, '
-        'GuardInstanceLabels for boxes and masks.'
+        'Put the guard right after the Pack transform, and use the guard for your task: GuardSegLabels for label '
+        'maps, GuardInstanceLabels for boxes and masks.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

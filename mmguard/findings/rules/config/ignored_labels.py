@@ -34,7 +34,7 @@ class IgnoredLabelsAgree(ConfigRule):
     title_fill_class = 'Pixels are filled with {value}, the label of a class, but the head ignores {first} ({place}).'
     why = (
         'A label that only one part of the config ignores or fills in is a class for the others, or is out of range '
-        'and ends the run with an index error or CUDA assert. A metric that ignores another label counts unlabeled '
+        'and ends the run with an index error or CUDA assert. A metric that ignores another label evaluates unlabeled '
         'pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
@@ -123,8 +123,8 @@ class IgnoredClass(ConfigRule):
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
     limits = 'Cannot tell whether the class is ignored on purpose: each edit asks you.'
     advice = (
-        'If class {ignored} should be trained, ignore a label outside the classes (255). If this label means '
-        'unlabeled, remove the class from num_classes and from the class list.'
+        'If class {ignored} should be trained, write ignore_index=255. If label {ignored} means unlabeled, remove '
+        'this class from num_classes and from the class list.'
     )
     severity = WARNING
 
@@ -284,7 +284,7 @@ class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and label_map are both set: the version of mmseg decides which is applied first.'
-    title = '{kind} has label_map and reduce_zero_label: mmseg subtracts 1 first, but before 1.0.0 it maps first.'
+    title = '{kind} has label_map and reduce_zero_label: mmseg subtracts 1 first, but versions before 1.0.0 map first.'
     why = (
         'MMSegmentation creates a label_map if a data set names only some of its classes. Since 1.0.0 '
         'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '

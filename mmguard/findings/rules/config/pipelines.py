@@ -1,4 +1,4 @@
-"""Rules about steps that corrupt or reject labels, and about sizes of images and windows that do not fit."""
+"""Rules about transforms that corrupt or reject labels, and about image and window sizes that do not fit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class NotCropped(ConfigRule):
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
     )
-    limits = 'The image files are not read: images of equal size are also equal after Resize, and the run works.'
+    limits = 'The image files are not read: images of equal size stay equal after Resize, and the run works.'
     advice = 'Write `dict(type="RandomCrop", crop_size={size})` after {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

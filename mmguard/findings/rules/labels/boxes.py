@@ -128,7 +128,7 @@ class UnusableBoxes(DataRule):
 MANY = 0.01
 #: Note of the edit of corners at 0 in VOC.
 _COUNTED_FROM_ZERO_ADVICE = (
-    'If the corners already count from 0, add 1 to all of them first: mmguard and mmdet subtract 1 from VOC corners.'
+    'If the corners already count from 0, add 1 to all of them instead: mmguard and mmdet subtract 1 from VOC corners.'
 )
 
 

@@ -272,7 +272,7 @@ class PaletteReadAsColors(DataRule):
             return
         if is_black:
             evidence: str = Message(
-                '{black:,} of {files:,} files have a black palette; values {values}',
+                '{black:,} of {files:,} files have a black palette; stored values: {values}',
                 black=maps.black_palettes,
                 files=labels.files,
                 values=join_items(sorted(stored)),

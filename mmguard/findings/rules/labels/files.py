@@ -1,4 +1,4 @@
-"""Rules about images and label files that are unpaired, differ in size, are missing or unreadable."""
+"""Rules about images and label files that are unpaired, missing, unreadable or of different size."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class UnpairedFiles(DataRule):
             yield from set_suffix(self, facts)
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
-        """True if no image of the config, or of the scanned folder, has a label file with a matching name."""
+        """True if no image, of a config or of a scanned image folder, has a label file with a matching name."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):
@@ -291,7 +291,7 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
 
 
 def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
-    """Return the suffixes that turn all of these names into existing files, in place of ``seg_map_suffix``."""
+    """Return the suffixes that, in place of ``seg_map_suffix``, turn all of these names into existing files."""
     root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
     prefix = dataset.config.get('data_prefix')
     folder = prefix.get('seg_map_path') if isinstance(prefix, dict) else None

@@ -271,7 +271,8 @@ class LossyOrInterpolated(DataRule):
         if maps.at_edges is not None:
             texts.append(
                 Message(
-                    '{share:.3g} % of the invalid pixels have lower and higher neighbors', share=100 * maps.at_edges
+                    '{share:.3g} % of the invalid pixels are between a lower and a higher neighbor',
+                    share=100 * maps.at_edges,
                 )
             )
         evidence = join('; ', texts) or Message('values {values}', values=join_items(sorted(counts), 24))

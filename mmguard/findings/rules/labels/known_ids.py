@@ -260,7 +260,7 @@ class AdeNotReduced(DataRule):
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as the next class, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
-    limits = 'Without its class list, ADE20K looks like other data with ids 0..150: the edit asks you what 0 is.'
+    limits = 'Without its class list, ADE20K looks like other data with ids 0..150: the edit asks you if 0 is "other".'
     advice = (
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
         'in LoadAnnotations. Otherwise do not subtract 1: the split is already converted, or 150 is another class.'
@@ -278,7 +278,10 @@ class AdeNotReduced(DataRule):
             return
         evidence, ids = labels.evidence, select_ids(stored)
         if not labels.values and ids:
-            evidence = f'values {min(ids)}..{max(ids)} without 255; class list of ADE20K, reduce_zero_label is not set'
+            evidence = (
+                f'values {min(ids)}..{max(ids)} without 255; the class list is that of ADE20K; '
+                'reduce_zero_label is not set'
+            )
         yield self.report_in(facts, PROVEN, evidence)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:

@@ -44,9 +44,9 @@ class CountsFromOne(OutsideRule):
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1 ({least}..{most}, without 0), but num_classes={num_classes} means 0..{last}.'
-    why = 'Every class is trained as the next class, label 0 is never trained, and the last class is out of range.'
+    why = 'Every class is trained as the next class, output 0 is never trained, and the last class is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
-    limits = 'If class 0 (often the background) was never drawn, labels begin with 1, too: each edit asks you.'
+    limits = 'If class 0 (often the background) was never drawn, labels begin with 1, too: each edit asks what 1 means.'
     advice = (
         'If 1 is the first class, write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), '
         'or renumber category ids to 0..{last}. If 0 is a class or the background that was never drawn, count it: '
@@ -195,8 +195,8 @@ class OrderDiffers(AnnotationRule):
     )
     title_joined = 'Files that are trained together list different categories: one label means several classes.'
     why = (
-        "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
-        'are right, but carry the names of other classes. detectron2 and YOLOX number categories by id.'
+        "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of metainfo.classes: the "
+        'results are right, but carry the names of other classes. detectron2 and YOLOX number categories by id.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('dog', 'cat')) for categories cat, dog",

@@ -18,7 +18,7 @@ class DuplicateIds(AnnotationRule):
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    why = 'Records are looked up by id: of two with the same id only the later is read, and the evaluation is wrong.'
+    why = 'Records are looked up by id: if two share an id, only the later one is read, and the evaluation is wrong.'
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not show to which image an annotation belongs.'
     advice = (

@@ -111,8 +111,8 @@ class OutputsNeverTrained(DataRule):
     summary = 'The model has many more outputs than the file has categories.'
     title = 'The file has {categories}, but the model has {num_classes} outputs: {more} are never trained.'
     why = (
-        'num_classes was left at the default of the framework or the checkpoint. Nothing crashes, but a classification '
-        'loss over many unused outputs learns badly, and detections get names of another data set.'
+        'num_classes was probably left at the default of the framework or the checkpoint. Nothing crashes, but a '
+        'classification loss over many unused outputs learns badly, and detections get names of another data set.'
     )
     example = Example(
         wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
@@ -120,8 +120,8 @@ class OutputsNeverTrained(DataRule):
     )
     limits = 'Other files of the same training may contain more categories; only the given files are read.'
     advice = (
-        'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
-        'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
+        'Count the categories of all training files together ({needed} outputs for this file), and write that number '
+        'where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
         'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may set another number.'
     )
 
@@ -164,7 +164,7 @@ class NoUsableInstance(AnnotationRule):
     aliases = ('MG145', 'MG148')
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
-    why = 'Training fails with "need at least one array to concatenate", or the box losses are 0 from the start.'
+    why = 'Training fails with "need at least one array to concatenate", or its box losses are 0 from the start.'
     example = Example(wrong='"iscrowd": 1 in every annotation', right='"iscrowd": 0')
     limits = 'Only the filters of mmdet are known; your own data set class may leave out more annotations.'
     advice = (
