@@ -206,7 +206,7 @@ class BoxesInAnotherForm(AnnotationRule):
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
         'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '
-        'Fractions make every box smaller than a pixel: mmdet drops them silently, in other frameworks the loss is '
+        'Fractions make every box smaller than a pixel: mmdet drops them silently; in other frameworks the loss is '
         'inf or nan.'
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')

@@ -285,7 +285,7 @@ class PaletteReadAsColors(DataRule):
             texts.append(quantity(maps.forms['palette8'], 'palette PNG'))
         if maps.loaded_otherwise.get('colors'):
             read = quantity(maps.loaded_otherwise['colors'], 'file')
-            texts.append(Message('the loader reads {files} as colors', files=read))
+            texts.append(Message('{files} that the loader reads as colors', files=read))
         depends, seen = self._depends_on_reader(labels), select_ids(stored) - {0}
         is_gray = table or (maps.forms and not maps.forms.get('palette8') and seen and seen <= set(GRAYS))
         title = self.title_reader if depends else self.title_gray if is_gray else ''
