@@ -152,8 +152,8 @@ class BoxesBeyondImage(AnnotationRule):
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, rounding is assumed.'
     advice = (
-        'Draw one image with its boxes: if they fit the objects, clip them and drop boxes without area (VOC: add 1 to '
-        'all corners if they count from 0). If not, convert the box format or correct the annotated image sizes.'
+        'Draw an image with boxes: if they fit the objects, clip them and drop boxes without area (VOC: add 1 to all '
+        'corners if they count from 0). If not, convert the box format or correct the annotated image sizes.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -273,7 +273,7 @@ class CocoIdsLookedUp(AnnotationRule):
     limits = 'If all of your ids are also COCO ids, the mistake is found only if a label is out of range.'
     advice = (
         'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False`, and the highest id + 1 as '
-        'num_classes (close large gaps first; `mmguard scan CONFIG.yml` shows this number). Convert YOLO label files '
+        'num_classes (close large gaps first; `mmguard scan CONFIG.yml` shows num_classes). Convert YOLO label files '
         'again with `convert_coco(..., cls91to80=False)`, and order `names` by id.'
     )
 

@@ -130,9 +130,9 @@ class SizeMismatch(DataRule):
     )
     limits = 'Only sizes are compared; a label of the right size may belong to another image.'
     advice = (
-        'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the size ratio); if height '
-        'and width are swapped, write `label.T` or remove the EXIF rotation. If the proportions differ, do not '
-        'resize: use the images that were annotated.'
+        'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the size ratio); for '
+        'swapped axes write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use the '
+        'images that were annotated.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:

@@ -169,8 +169,8 @@ class NoUsableInstance(AnnotationRule):
     limits = 'Only the filters of mmdet are known; your own data set class may leave out more annotations.'
     advice = (
         'For single objects set "iscrowd" (VOC: difficult) and "ignore" to 0, compute "area", and correct image_id '
-        '(1, not "1") and boxes (in pixels, inside the image, at least one pixel wide). A file without annotations '
-        'may be a test set: correct `ann_file`.'
+        '(1, not "1") and boxes (inside the image, at least one pixel wide). A file without annotations may be a test '
+        'set: correct `ann_file`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
