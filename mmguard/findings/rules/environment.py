@@ -91,7 +91,7 @@ class CannotImport(EnvironmentRule):
         'does not find the types of that framework.'
     )
     example = Example(wrong='numpy 2.1 with a package compiled against NumPy 1', right='pip install "numpy<2"')
-    limits = 'Only a fixed list of packages is imported; failures that need a GPU or another machine are not detected.'
+    limits = 'Only a fixed list of packages is imported; failures only on a GPU or another machine are not detected.'
     advice = (
         'If the exception names another package, repair that package first; otherwise reinstall this package. If that '
         'does not help, create a new environment with versions from docs/stacks.md.'
@@ -119,7 +119,8 @@ class UnfitMmcv(EnvironmentRule):
     title_torch = 'mmcv was compiled for a different torch version.'
     why = (
         'mmseg and mmdet check the version of mmcv at import and raise an AssertionError (MMCV==...). Deformable '
-        'convolutions, NMS, RoIAlign and mmdet need the compiled ops, which work with one version of torch and CUDA.'
+        'convolutions, NMS, RoIAlign and mmdet need the compiled ops, which work only with the versions of torch and '
+        'CUDA that they were compiled for.'
     )
     example = Example(wrong='mmcv 2.2.0 with mmdet 3.3.0', right='mim install "mmcv>=2.0.0rc4,<2.2.0"')
     limits = 'An mmcv that the frameworks accept may still fail, for example if its ops were compiled for another GPU.'

@@ -1,4 +1,4 @@
-"""Rules about guards that cannot be built, do not see the labels, disagree with the head, or are not reported."""
+"""Rules about guards that cannot be built, do not see the labels, disagree with the head, or lack LabelGuardHook."""
 
 from __future__ import annotations
 
@@ -50,14 +50,17 @@ class OwnLineFails(ConfigRule):
     title_unknown = '{part} does not exist.'
     title_misspelt = '{part} does not exist. Did you mean {name}?'
     why = (
-        'The run fails when it builds this guard, loss or hook, with an error about a registry or about a class inside '
-        'of it. `mmguard check` builds each of them separately and shows the error.'
+        'The run fails when it builds this guard, loss or hook, with an error about a registry or a wrapped class. '
+        '`mmguard check` builds each guard, loss and hook separately and shows its error.'
     )
     example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
-    limits = 'Guards, losses and hooks are built only from Python configs, and not inside of a custom head.'
+    limits = (
+        'Guards, losses and hooks are built only if the config is a Python file. Losses inside of a custom head are '
+        'not built.'
+    )
     advice = (
-        'Correct the line as the message says: write GuardedX for a loss X of the frameworks, and wrap a loss of your '
-        "own as dict(type='GuardedLoss', loss=...). The transforms and hooks are called "
+        'Correct the line as the message says: write GuardedX for a loss X of mmseg or mmdet, and wrap a loss of your '
+        "own as dict(type='GuardedLoss', loss=...). The transforms and hooks of mmguard are "
         f'{", ".join((*GUARD_TRANSFORMS, *HOOKS))}.'
     )
     aliases = ('MG224',)
@@ -139,21 +142,18 @@ class BaseHooksReplaced(ConfigRule):
 class GuardMisplaced(ConfigRule):
     code = 'MG251'
     follows = ('MG223',)
-    summary = 'A guard comes before the labels are loaded, or is made for the labels of another task.'
-    title = '{guard} comes before the labels are loaded.'
+    summary = 'A guard comes before the transform that loads the labels, or is made for the labels of another task.'
+    title = '{guard} comes before the transform that loads the labels.'
     title_kind = '{guard} does not guard the labels that {pack} packs. Use {wanted}.'
-    why = (
-        'Such a guard never sees the labels: the run continues as if the guard were missing, and fails at the first '
-        'invalid label.'
-    )
+    why = 'Such a guard never sees the labels, so the run fails at the first invalid label, as without a guard.'
     example = Example(
         wrong="[..., dict(type='GuardSegLabels', num_classes=19), dict(type='LoadAnnotations'), ...]",
         right="[..., dict(type='PackSegInputs'), dict(type='GuardSegLabels', num_classes=19)]",
     )
     limits = 'A pipeline with a Pack transform of your own is not checked.'
     advice = (
-        'Put the guard right after the Pack transform, and use the guard of the task: GuardSegLabels for label maps, '
-        'GuardInstanceLabels for boxes and masks.'
+        'Put the guard right after the Pack transform, and use the guard for your task: GuardSegLabels for label '
+        'maps, GuardInstanceLabels for boxes and masks.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -195,15 +195,15 @@ class IgnoredAsBackground(ConfigRule):
         '{assigner} cannot ignore instances, so the instances that {guard} ignores are trained as background.'
     )
     why = (
-        'With ignore_iof_thr=-1, the default, the regions of ignored instances (crowds, too) are trained as '
+        'With ignore_iof_thr=-1, the default, the regions of ignored instances, including crowds, are trained as '
         'background. The matchers of DETR-like heads do not support ignored instances.'
     )
     example = Example(wrong="dict(type='MaxIoUAssigner')", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)")
-    limits = 'An assigner of your own is judged by its argument ignore_iof_thr.'
+    limits = 'An assigner of your own is judged only by its argument ignore_iof_thr.'
     advice = (
-        'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the training guard: crowds '
-        "are then trained as without a guard. If an assigner lacks ignore_iof_thr, write on_invalid='drop' in the "
-        'guard.'
+        'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the training guard: '
+        'crowds are then trained as they would be without a guard. If an assigner lacks ignore_iof_thr, write '
+        "on_invalid='drop' in the guard."
     )
     severity = WARNING
 
@@ -230,7 +230,7 @@ class IgnoredAsBackground(ConfigRule):
                 edit, kind = propose('Let the guard drop invalid instances.', *drops), assigner.config['type']
                 yield self.report_at(assigner.place('type'), kind, words, self.title_unable, edits=[edit])
             elif isinstance(threshold, (int, float)) and threshold <= 0:
-                note = 'With keep_ignored=False crowds are trained as without a guard.'
+                note = 'With keep_ignored=False crowds are trained as they would be without a guard.'
                 title, changes = 'Leave ignored regions out of the training.', ((place, 0.5), *leaving)
                 edit = propose(title, *changes, notes=(note,) if leaving else ())
                 yield self.report_at(place, threshold, words, edits=[edit])
@@ -282,8 +282,8 @@ class GuardNumClasses(ConfigRule):
         'guard excludes classes of the head.'
     )
     example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
-    limits = 'num_classes of the head is not checked here, but by MG201.'
-    advice = 'Write num_classes of the head in the guard.'
+    limits = 'This rule takes num_classes of the head as correct; MG201 checks it.'
+    advice = 'Set num_classes of the guard to num_classes of the head.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for guard, number, (space, *heads) in find_mismatched_guards(config):
@@ -291,7 +291,7 @@ class GuardNumClasses(ConfigRule):
             numbers = sorted({head.num_classes for head in heads})
             several, noun = ' or '.join(map(str, numbers)), plural(numbers[-1], 'class')
             words = dict(given=given, numbers=several, noun=noun, place=space.place)
-            edit = propose('Write num_classes of the head.', (place, number))
+            edit = propose('Set num_classes of the guard to that of the head.', (place, number))
             yield self.report_at(place, given, words, edits=[edit])
 
 
@@ -362,7 +362,7 @@ class SecondHook(ConfigRule):
 class UnguardedEvaluation(ConfigRule):
     code = 'MG230'
     summary = 'Training is guarded, but the labels of the evaluation are not.'
-    title = '{metric} counts every prediction at an invalid label as wrong.'
+    title = '{metric} counts every prediction at an invalid label as an error.'
     why = (
         'Metrics take every label as the truth, but no model can predict an invalid label: every prediction there '
         'counts as a false positive, and IoU and AP fall silently.'

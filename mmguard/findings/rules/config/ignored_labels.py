@@ -25,19 +25,16 @@ class IgnoredLabelsAgree(ConfigRule):
     code = 'MG208'
     about_labels = True
     aliases = ('MG114',)
-    summary = 'Head, losses, metric and fill values of the config ignore different labels.'
+    summary = 'Head, losses, metric and fill values of the config do not agree on the ignored label.'
     title = 'Label {value} is ignored here, but the head ignores label {first} ({place}).'
     title_head = 'The head ignores label {value}, but the guard and all other parts ignore label {first} ({place}).'
     title_metric = 'The metric ignores label {value}, but the head ignores label {first} ({place}).'
     title_reads = '{value} is treated as the ignored label here, but the head ignores {first} ({place}).'
-    title_fill = (
-        'Pixels are filled with {value}, which is neither a class nor the label that the head ignores ({first}, '
-        '{place}).'
-    )
-    title_fill_class = 'Pixels are filled with {value}, which is a class: the head ignores {first} ({place}).'
+    title_fill = 'Pixels are filled with {value}, which is not a class, but the head ignores {first} ({place}).'
+    title_fill_class = 'Pixels are filled with {value}, the label of a class, but the head ignores {first} ({place}).'
     why = (
         'A label that only one part of the config ignores or fills in is a class for the others, or is out of range '
-        'and ends the run with an index error or CUDA assert. A metric that ignores another label counts unlabeled '
+        'and ends the run with an index error or CUDA assert. A metric that ignores another label evaluates unlabeled '
         'pixels.'
     )
     example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
@@ -71,7 +68,7 @@ class IgnoredLabelsAgree(ConfigRule):
 
 
 def _unify_labels(config: ReadConfig, place: IgnoredLabel, first: IgnoredLabel, classes: int) -> List[Edit]:
-    """Return the suitable edits of two: ignore ``first.value`` at ``place``, or ignore ``place.value`` everywhere."""
+    """Return one or both of two edits: ignore ``first.value`` at ``place``, or ignore ``place.value`` everywhere."""
     is_class = 0 <= place.value < classes
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
     asked = 'Is {value} your void (unlabeled) value?'
@@ -91,8 +88,8 @@ class DroppedNotIgnored(ConfigRule):
     summary = 'Classes that metainfo.classes leaves out become 255 when mmseg loads them, but another label is ignored.'
     title = 'The classes that metainfo.classes leaves out are loaded as 255, but {value} is ignored here.'
     why = (
-        'A data set that names only some classes of its METAINFO maps the others to 255 (mmseg 0.x: to -1, which is '
-        '255 in 8 bits). If another label is ignored, these pixels are out of range: an index error ends the run.'
+        'A data set that names only some classes of its METAINFO maps pixels of the others to 255 (mmseg 0.x: to -1, '
+        'which is 255 in 8 bits). If ignore_index differs, these pixels are out of range: an index error ends the run.'
     )
     example = Example(wrong="metainfo=dict(classes=('road', 'car')), ignore_index=100", right='ignore_index=255')
     limits = 'Only the label_map of a data set class is checked, not transforms of your own.'
@@ -105,7 +102,7 @@ class DroppedNotIgnored(ConfigRule):
 
 
 def _find_dropped(config: ReadConfig) -> Iterator[IgnoredLabel]:
-    """Yield heads and losses that do not ignore 255, although a training set loads left-out classes as 255."""
+    """Yield the heads and losses that do not ignore 255, if a training set loads the classes it leaves out as 255."""
     sets = (one for one in find_datasets(config) if one.split == 'train')
     if any(VOID in find_label_map(one).values() for one in sets):
         yield from (one for one in find_ignored_labels(config) if one.role in ('head', 'loss') and one.value != VOID)
@@ -126,8 +123,8 @@ class IgnoredClass(ConfigRule):
     example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
     limits = 'Cannot tell whether the class is ignored on purpose: each edit asks you.'
     advice = (
-        'If class {ignored} should be trained, ignore a label outside the classes (255). If this label means '
-        'unlabeled, remove the class from num_classes and from the class list.'
+        'If class {ignored} should be trained, write ignore_index=255. If label {ignored} means unlabeled, remove '
+        'this class from num_classes and from the class list.'
     )
     severity = WARNING
 
@@ -176,13 +173,13 @@ class ReduceZeroLabelDiffers(ConfigRule):
     title = 'reduce_zero_label is {here} here, but {there} at {place}: the labels of the splits differ by one.'
     title_loader = 'LoadAnnotations has reduce_zero_label={here}, but {place} is {there}: loading fails.'
     why = (
-        'The loader compares its own reduce_zero_label with that of the data set and stops the run where they differ. '
-        'Where the splits differ, the model is tested against labels that are one off.'
+        'The loader compares its own reduce_zero_label with that of the data set and stops the run if they differ. If '
+        'the splits differ, the model is tested against labels that are one off.'
     )
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
-    limits = 'Splits whose files are numbered differently need different values: each edit asks you.'
+    limits = 'If the splits are numbered differently, the values must differ, too: each edit asks you what 0 means.'
     advice = (
-        'If 0 means unlabeled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values), write '
+        'If 0 means unlabeled in the files and classes count from 1 (see `mmguard scan CONFIG`), write '
         'reduce_zero_label=True in the data sets of all splits, otherwise False. Remove reduce_zero_label from the '
         'loaders.'
     )
@@ -267,7 +264,7 @@ class ReducedBackground(ConfigRule):
 
 
 def _fits_its_files(dataset: Part, first: str) -> bool:
-    """Return True if reduce_zero_label and class 0 are mmseg's own (LoveDA: 1 is background, 0 missing data)."""
+    """Return True if reduce_zero_label and class 0 come from mmseg's data set (LoveDA: 1 background, 0 no data)."""
     stock = str(getattr(dataset.cls, '__module__', '')).startswith('mmseg.')
     chosen = says_classes(dataset) and first not in (get_metainfo(dataset).get('classes') or ())
     return stock and not chosen and get_default(dataset.cls, 'reduce_zero_label') is True
@@ -287,10 +284,7 @@ class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and label_map are both set: the version of mmseg decides which is applied first.'
-    title = (
-        '{kind} has a label_map and reduce_zero_label: mmseg subtracts 1 first since 1.0.0, but older versions apply '
-        'the map first.'
-    )
+    title = '{kind} has label_map and reduce_zero_label: mmseg subtracts 1 first, but versions before 1.0.0 map first.'
     why = (
         'MMSegmentation creates a label_map if a data set names only some of its classes. Since 1.0.0 '
         'reduce_zero_label subtracts 1 before the map is applied, which is correct; older versions apply the map '

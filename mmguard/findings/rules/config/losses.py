@@ -81,7 +81,7 @@ class ClassWeightLength(ConfigRule):
                     'Write one weight for all classes, and a second for "no object".',
                     *((path, 1.0), (loss.place('bg_cls_weight'), 0.1)),
                     question='Can all classes have the same weight?',
-                    if_not='Use another head: DETRHead weighs all classes equally, `[1.0] * num_classes + [0.1]`.',
+                    if_not='Use another head: DETRHead gives all classes equal weight (`[1.0] * num_classes + [0.1]`).',
                 )
                 yield self.report_at(path, given, title=self.title_list, edits=[edit])
             elif is_sigmoid_of_maps(loss) and len(given) > 1:
@@ -156,7 +156,7 @@ class WeightedIgnored(ConfigRule):
     limits = 'A run does not fail if neither the labels nor the padding contain ignored pixels.'
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False); set a negative ignore_index to 255 again. Do not change the labels: ignored '
+        'allow_failed_imports=False); change a negative ignore_index back to 255. Do not change the labels: ignored '
         'pixels are correct.'
     )
 
@@ -206,7 +206,10 @@ class BinaryLovasz(ConfigRule):
     code = 'MG235'
     summary = "LovaszLoss(loss_type='binary') needs one output channel."
     title = "LovaszLoss(loss_type='binary') takes one output channel, but the head has {channels}."
-    why = 'The loss flattens the scores of all channels, but labels have none: the first batch ends with an IndexError.'
+    why = (
+        'The loss flattens the scores of all channels, but the label map has one value per pixel: the sizes differ, '
+        'and the first batch ends with an IndexError.'
+    )
     example = Example(
         wrong="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='binary')",
         right="num_classes=2, loss_decode=dict(type='LovaszLoss', loss_type='multi_class')",
@@ -239,14 +242,14 @@ class OneChannelSoftmax(ConfigRule):
     title_metric = 'IoUMetric counts a single class, {name}, so a model that predicts only background gets a high IoU.'
     why = (
         'The softmax of a single channel is 1 for any input: the loss of label 0 is always 0, and label 1 raises an '
-        'index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two classes: with a '
-        'list of one, IoUMetric counts every pixel as this class, and predicting only background gets a high IoU.'
+        'index error (CUDA assert). With a sigmoid the model learns, but masks of 0 and 1 have two classes: if only '
+        'one is listed, IoUMetric counts every pixel as that class, and predicting only background gets a high IoU.'
     )
     example = Example(
         wrong="num_classes=1, loss_decode=dict(type='CrossEntropyLoss')",
         right="num_classes=2, loss_decode=dict(type='CrossEntropyLoss')",
     )
-    limits = 'A loss of your own with one channel is not checked.'
+    limits = 'A head with one channel is not checked if its loss is your own.'
     advice = (
         'Train two channels (num_classes=2, without out_channels), or one with a sigmoid (num_classes=2, '
         'out_channels=1, use_sigmoid=True in the loss). In both cases the class list must name the background, too.'
@@ -333,14 +336,14 @@ class SamplerOneChannel(ConfigRule):
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
         'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: '
-        'with one channel, label 1 raises an index error (CUDA assert), also with a sigmoid loss.'
+        'with one channel, label 1 raises an index error (CUDA assert), even with a sigmoid loss.'
     )
     example = Example(
         wrong="num_classes=2, out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
         right="num_classes=2, sampler=dict(type='OHEMPixelSampler', thresh=0.7)",
     )
     limits = 'Edits are offered only if every loss of the head is a cross entropy.'
-    advice = 'Remove the sampler, or write num_classes=2 without out_channels and use_sigmoid=False in the losses.'
+    advice = 'Remove the sampler, or write num_classes=2, remove out_channels, and set use_sigmoid=False in the losses.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         if config.scope != 'mmseg':

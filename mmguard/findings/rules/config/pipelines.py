@@ -1,4 +1,4 @@
-"""Rules about steps that corrupt or reject labels, and about sizes of images and windows that do not fit."""
+"""Rules about transforms that corrupt or reject labels, and about image and window sizes that do not fit."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class NotCropped(ConfigRule):
     code = 'MG383'
     summary = 'data_preprocessor.size only pads, but the pipeline makes larger images and does not crop them.'
     title = (
-        'data_preprocessor.size={size} only pads, but {step} makes images of up to {largest} and nothing crops them.'
+        'data_preprocessor.size={size} only pads, but {step} makes images of up to {largest}, and no step crops them.'
     )
     why = 'Images of different sizes cannot be stacked: the run ends with "stack expects each tensor to be equal size".'
     example = Example(
         wrong="size=(512, 512), [dict(type='RandomResize', scale=(512, 512), ratio_range=(0.5, 2.0))]",
         right="size=(512, 512), [dict(type='RandomResize', ...), dict(type='RandomCrop', crop_size=(512, 512))]",
     )
-    limits = 'The image files are not read: if all of them have the same size, Resize makes all images equal in size.'
+    limits = 'The image files are not read: images of equal size stay equal after Resize, and the run works.'
     advice = 'Write `dict(type="RandomCrop", crop_size={size})` after {step}.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ _OTHER_FORMATS = {
 
 
 def find_fitting_formats(labels: LabelFacts) -> List[str]:
-    """List the formats in which nearly all boxes are inside their images, and more than in the present format."""
+    """List the formats in which nearly all boxes, and more than in the present format, are inside their images."""
     # On square images both orders fit; then x first is assumed, as most tools write it.
     boxes = labels.boxes
     square = boxes.inside_as.get('rows', 0) <= boxes.inside_as.get('corners', 0)
@@ -53,7 +53,7 @@ def are_many(boxes: int, labels: LabelFacts) -> bool:
 
 
 def describe_format(labels: LabelFacts) -> str:
-    """Return evidence for box formats that no edit converts, or '' without such evidence."""
+    """Return the evidence that boxes have a format that no edit converts, or '' if nothing shows this."""
     ways = [*find_fitting_formats(labels), *(['turned'] if labels.boxes.turned_boxes else [])]
     ways += ['off axis'] if labels.boxes.off_axis else []
     return join('; ', (Message(_OTHER_FORMATS[way]) for way in ways if way in _OTHER_FORMATS))
@@ -128,7 +128,7 @@ class UnusableBoxes(DataRule):
 MANY = 0.01
 #: Note of the edit of corners at 0 in VOC.
 _COUNTED_FROM_ZERO_ADVICE = (
-    'If the corners count from 0 already, add 1 to all corners: the reader of VOC subtracts 1, as mmdet does.'
+    'If the corners already count from 0, add 1 to all of them instead: mmguard and mmdet subtract 1 from VOC corners.'
 )
 
 
@@ -143,7 +143,7 @@ class BoxesBeyondImage(AnnotationRule):
     )
     advice_axis = (
         'Do not clip the boxes: draw one image with its boxes. If they were scaled by a wrong size, correct {axis} in '
-        'all boxes, also in boxes inside of their image.'
+        'all boxes, including those inside of their image.'
     )
     why = (
         'A transform clips such boxes, some to zero area, which makes the loss inf or nan. If there are many, the '
@@ -152,7 +152,7 @@ class BoxesBeyondImage(AnnotationRule):
     example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
     limits = 'If fewer than 1 % of the boxes cross the edge, rounding is assumed.'
     advice = (
-        'Draw one image: if the boxes fit the objects, clip them and drop boxes without area (VOC: add 1 to all '
+        'Draw an image with boxes: if they fit the objects, clip them and drop boxes without area (VOC: add 1 to all '
         'corners if they count from 0). If not, convert the box format or correct the annotated image sizes.'
     )
 
@@ -206,8 +206,8 @@ class BoxesInAnotherForm(AnnotationRule):
     title_fractions = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
     why = (
         'Corners read as width and height make every box too large: training runs, and learns the wrong boxes. '
-        'Fractions make every box smaller than a pixel: mmdet leaves them out silently, other frameworks get a loss '
-        'of inf or nan.'
+        'Fractions make every box smaller than a pixel: mmdet drops them silently; in other frameworks the loss is '
+        'inf or nan.'
     )
     example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
     limits = (
@@ -220,7 +220,7 @@ class BoxesInAnotherForm(AnnotationRule):
     )
     advice_fractions = (
         'Draw one image with its boxes, then multiply them by width and height of the image. If the first two numbers '
-        'are the center (YOLO), subtract half the box size before that.'
+        'are the center (YOLO), subtract half of the box size from them first.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -233,7 +233,7 @@ class BoxesInAnotherForm(AnnotationRule):
             yield self.report_in(facts, PROVEN, evidence, words, self.title_fractions, files=(), advice=advice)
         elif form:
             evidence = Message(
-                '{number:,} of {boxes} lie inside their image when read as corners; as x, y, width, height '
+                '{number:,} of {boxes} lie inside their image when read as corners; when read as x, y, width, height, '
                 '{over_edge:,} end outside',
                 number=found.inside_as.get(form, 0),
                 boxes=boxes,
@@ -257,7 +257,7 @@ class BoxesInAnotherForm(AnnotationRule):
             yield from rewrite(self, facts, title, question, boxes=form)
 
     def _find_format(self, labels: LabelFacts) -> str:
-        """Return the wrong format of nearly all boxes ('fractions', 'corners' or 'rows'), or '' if unknown."""
+        """Return the wrong format of nearly all boxes ('fractions', 'corners' or 'rows'), or '' if none fits."""
         found, number = labels.boxes, get_annotations(labels).annotations
         if found.inside_unit >= SOME and compute_share(found.inside_unit, number) >= MOST_IN_UNIT_SQUARE:
             return FRACTIONS

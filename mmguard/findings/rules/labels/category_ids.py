@@ -22,7 +22,8 @@ _MOST = 1000
 #: Looking up your own ids in COCO's table trains other classes, often without an error.
 _REMAP_NOTE = 'With your own ids, RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False`.'
 _IDS_QUESTION = Message(
-    'Does the training use ids as labels ({frameworks}, loops of your own)?', frameworks=get_framework_titles(IDS)
+    'Does the training use ids as labels, as in {frameworks} or a loop of your own?',
+    frameworks=get_framework_titles(IDS),
 )
 _RELEASE_QUESTION = "Is your RF-DETR older than 1.5, or is its dataset_file 'coco' or 'o365'?"
 
@@ -48,17 +49,15 @@ class IdsAsLabels(DataRule):
         'valid if the training renumbers the categories.'
     )
     why = Message(
-        '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id '
-        'as the label: in DETR and similar models, the label num_classes means "no object" and is trained as such '
-        'without an error, and a larger label ends the run; in torchvision, num_classes includes the background, 0.',
+        '{by_position} renumber the categories to 0..N-1, whatever the ids are. {by_id} take category_id as the '
+        'label. In DETR and similar models, the label num_classes is silently trained as "no object", and a larger '
+        'label ends the run; in torchvision, num_classes includes the background, 0.',
         by_position=get_framework_titles(POSITIONS),
         by_id=get_framework_titles(IDS),
     )
     example = Example(wrong='DETR: category ids 1..3, num_classes=3', right='num_classes=4  # the highest id + 1')
     limits = 'A training loop of your own may renumber the ids: then pass `--labels positions`.'
-    advice = (
-        'Write `num_classes={enough}` for the highest id, or renumber the ids from {first} without gaps, in all splits.'
-    )
+    advice = 'Write `num_classes={enough}` to fit the highest id, or renumber all splits from {first} without gaps.'
     advice_unknown = (
         'Pass what the training uses as labels: `--labels positions` (nothing needs to change then), `--labels ids` or '
         '`--framework NAME`. For ids, write `num_classes={enough}` or renumber them from {first} without gaps.'
@@ -127,7 +126,7 @@ class IdsAsLabels(DataRule):
         if is_unknown:
             title = 'Change nothing, but pass --labels positions or --framework NAME.'
             question = Message(
-                'Does the training use positions as labels ({frameworks})?',
+                'Does the training use positions as labels, as in {frameworks}?',
                 frameworks=get_framework_titles(POSITIONS),
             )
             yield Edit(title, question, options={'labels': POSITIONS})
@@ -151,7 +150,7 @@ class IdsAsLabels(DataRule):
         return sorted(get_annotations(labels).categories) or [0]
 
     def _count_beyond(self, labels: LabelFacts) -> Dict[int, int]:
-        """Count the annotations of each id that would be out of range as a label."""
+        """Return {id: number of annotations} for the ids that would be out of range as labels."""
         found, last = get_annotations(labels), labels.last
         if labels.coco.framework == 'rf-detr' and found.classes_counted:
             last = max(last, len(found.categories) - labels.coco.uncounted)  # as its older releases count
@@ -161,7 +160,7 @@ class IdsAsLabels(DataRule):
 
     def _describe_beyond(self, labels: LabelFacts, beyond: Dict[int, int]) -> str:
         ids = self._list_ids(labels)
-        classes = Message('{classes}, 0..{last}', classes=quantity(labels.num_classes, 'class'), last=labels.last)
+        classes = Message('{classes} (0..{last})', classes=quantity(labels.num_classes, 'class'), last=labels.last)
         # So many ids without any in the gaps of the COCO ids must be COCO ids.
         are_raw = len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
         return Message(
@@ -176,7 +175,7 @@ class IdsAsLabels(DataRule):
 
 def number_categories(rule: Rule, facts: Facts, first: int, question: str = '') -> Iterator[Edit]:
     """Yield an edit that numbers the categories from ``first`` without gaps."""
-    title = Message('Number the categories from {first}, in their order.', first=first)
+    title = Message('Number the categories from {first}, in the order of the file.', first=first)
     for edit in rewrite(rule, facts, title, question, renumber=first):
         yield edit if first else replace(edit, notes=(*edit.notes, _REMAP_NOTE))
 
@@ -274,8 +273,8 @@ class CocoIdsLookedUp(AnnotationRule):
     limits = 'If all of your ids are also COCO ids, the mistake is found only if a label is out of range.'
     advice = (
         'In the YAML of RT-DETR, D-FINE or DEIM write `remap_mscoco_category: False`, and the highest id + 1 as '
-        'num_classes (close large gaps first; `mmguard scan CONFIG.yml` shows it). Convert YOLO label files again with '
-        '`convert_coco(..., cls91to80=False)`, and order `names` by id.'
+        'num_classes (close large gaps first; `mmguard scan CONFIG.yml` shows num_classes). Convert YOLO label files '
+        'again with `convert_coco(..., cls91to80=False)`, and order `names` by id.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:

@@ -46,10 +46,7 @@ class NamesNotInFile(AnnotationRule):
         wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
         right="metainfo=dict(classes=('person', 'bicycle'))",
     )
-    limits = (
-        'A class may be missing in a small set of VOC files: there only names that look like a misspelling are '
-        'reported.'
-    )
+    limits = 'A class may be missing in a small set of VOC files, so there only likely misspellings are reported.'
     advice = (
         'Write the names as in the annotations, {known}, in `metainfo.classes`, and their number in num_classes; a '
         "one-name list needs a trailing comma: `classes=('a',)`. If only one file lacks a class, add it to "
@@ -126,7 +123,7 @@ class NamesNotInFile(AnnotationRule):
         return list(dict.fromkeys(name for labels in splits for name in self._list_names_in_file(labels)))
 
     def _find_missing(self, labels: LabelFacts) -> Tuple[List[str], List[str]]:
-        """Return (missing names, class list) for the class list with most names missing in the files."""
+        """Return (missing names, class list) for the class list with the largest share of missing names."""
         known = self._list_names_in_file(labels)
         found = get_annotations(labels)
         if not found.names_from or not known:
@@ -143,12 +140,12 @@ class NamesNotInFile(AnnotationRule):
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
     def _find_names_of_split(self, facts: Facts, known: Sequence[str]) -> List[str]:
-        """Return the class list of a split that has exactly the names ``known``, in the user's order, or []."""
+        """Return the first class list of a split that has exactly the names ``known``, in any order, or []."""
         lists = (labels.class_names for labels in list_splits(facts))
         return next((list(names) for names in lists if known and set(names) == set(known)), [])
 
     def _find_letters(self, labels: LabelFacts, config: Optional[ReadConfig] = None) -> List[str]:
-        """Return the one-letter classes of a class list that is a string by mistake, or []."""
+        """Return the letters of a class list that is a string by mistake, or [] if every list is a list of names."""
         known = self._list_names_in_file(labels)
         strings = [] if config is None else list(map(get_class_string, find_datasets(config)))
         for names in [labels.class_names, *find_class_lists(labels).values()]:
@@ -166,7 +163,7 @@ class NamesNotInFile(AnnotationRule):
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _is_of_the_type(self, labels: LabelFacts) -> bool:
-        """True if the class list is the METAINFO of the data set's type, because the config sets none."""
+        """True if the class list is the METAINFO of the data set's type, because the config does not set classes."""
         missing, names = self._find_missing(labels)
         lists = get_config(labels).dataset_classes
         path = next((path for path, listed in lists.items() if list(listed) == names), '')
@@ -244,7 +241,7 @@ class NamesAlike(DataRule):
     shows_values = False
     summary = 'Two classes have names that differ only in case, spaces, accents or plural.'
     title = 'Class names differ only in case, spaces, accents or plural: {pairs}.'
-    why = 'A misspelled name is a separate class: its objects are trained as another class, and num_classes counts it.'
+    why = 'A misspelled name is a class of its own: its objects are trained as that class, and num_classes counts it.'
     example = Example(wrong='categories RBC (265 boxes) and RBc (2 boxes)', right='RBC (267 boxes)')
     limits = 'Only names of at least three letters are compared; a plural may be another class (cloth, clothes).'
     advice = (
@@ -308,8 +305,8 @@ class BackgroundListed(Rule):
     summary = 'The background is listed as a class of a detector.'
     title = 'The background is listed as a class of a detector: {names}.'
     why = (
-        'Detectors do not need a name for the background: everything outside of the boxes. If it is listed, it takes a '
-        'label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
+        'Detectors do not need a name for the background, which is everything outside the boxes. If listed, it takes '
+        'a label (often 0) that no object has, every other label moves by one, and num_classes is one too large.'
     )
     example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
     limits = 'The background is recognized only by its name, so an object class with such a name is reported, too.'
@@ -329,7 +326,7 @@ class BackgroundListed(Rule):
             found = get_annotations(labels)
             of = ', '.join(f'{shorten(name)} has id {i}' for i, name in in_files)
             used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
-            evidence = f'{of} in the categories of the file; {quantity(used, "annotation")}'
+            evidence = f'{of} in the categories of the file; used by {quantity(used, "annotation")}'
             names = [name for _, name in in_files]
         elif places:
             names = list(dict.fromkeys(name for _, listed in places for name in listed if is_background(name)))

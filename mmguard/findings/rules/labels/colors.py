@@ -79,14 +79,14 @@ class StoredAsColors(ChannelRule):
         'instead of class indices. PALETTE of a data set is for drawing only; it does not decode files.'
     )
     example = Example(wrong='(128, 0, 0) for class 1 in an RGB file', right='1 in a PNG of one channel')
-    limits = 'The class of a color is known only from the config or a known palette.'
+    limits = 'Colors are looked up only in the palettes of the config, of Cityscapes and of VOC.'
     advice = (
-        'Look up which class each color is, in the class list of the tool that drew the files. Save one channel as '
-        'PNG, with one table for all splits: `label[(rgb == color).all(-1)] = index`.'
+        'Look up the class of each color in the class list of the tool that drew the files. Save one channel as PNG, '
+        'with the same table of colors for all splits: `label[(rgb == color).all(-1)] = index`.'
     )
     advice_many = (
-        'There are more colors than classes: the colors are instances or panoptic segments, or JPEG or soft edges '
-        'mixed them. Export the classes again, as PNG of one channel.'
+        'There are more colors than classes: the colors mark instances or panoptic segments, or JPEG or soft edges '
+        'mixed the colors. Export the classes again, as PNG of one channel.'
     )
 
     def advise(self, facts: Facts) -> str:
@@ -118,7 +118,7 @@ class StoredAsColors(ChannelRule):
             yield from convert_files(facts, title, 'Is black the background?', colors=table)
 
     def _build_table(self, facts: Facts, colors: Set[Color]) -> Dict[Color, int]:
-        """Return {color: label} from a palette of the config or a known palette, or {} if none fits."""
+        """Return {color: label} from a palette of the config or a known palette, or {} if no palette fits."""
         for dataset in find_datasets(facts.config) if facts.config is not None else ():
             palette = get_palette(dataset)
             table: Dict[Color, int] = {}
@@ -143,8 +143,8 @@ class EqualChannels(ChannelRule):
     example = Example(wrong='Image.open(path).convert("RGB")', right='Image.open(path).convert("L")')
     advice = 'Save the first channel as PNG: `Image.fromarray(np.array(Image.open(path))[..., 0]).save(path)`.'
     advice_white = (
-        'Save one channel as PNG, with the object as 1: `Image.fromarray((mask[..., 0] > 127).astype(np.uint8))`, for '
-        '`mask = np.array(Image.open(path))`.'
+        'Save one channel as PNG, with the object as 1: `Image.fromarray((mask[..., 0] > 127).astype(np.uint8))`, '
+        'where `mask = np.array(Image.open(path))`.'
     )
 
     def advise(self, facts: Facts) -> str:
@@ -183,7 +183,7 @@ class EqualChannels(ChannelRule):
             yield from convert_files(facts, title, question, label_map=table)
 
     def _find_levels(self, labels: LabelFacts) -> List[int]:
-        """Return the gray levels if they are too large for class indices and at most one per class, else []."""
+        """Return the gray levels if they are far apart, exceed num_classes and are at most one per class, else []."""
         values = sorted(get_maps(labels).raw)
         high = (
             has_num_classes(labels)
@@ -205,9 +205,9 @@ def _find_palette(colors: Set[Color]) -> Optional[Dict[Color, int]]:
 
 
 def _match_palette(facts: Facts, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-    """Return (name of a palette, {stored value: label}) if the files of all splits contain the grays of its colors.
+    """Return (name of a palette, {stored value: label}) if the files of all splits contain only grays of its colors.
 
-    The palette is one of the config, or of Cityscapes; if none fits, return ('', {}).
+    Look in the palettes of the config and of Cityscapes; return ('', {}) if no palette fits.
     """
     values = {value for value in list_stored_values(facts) if value >= 0}
     if labels.kind != 'pixels' or subtracts_one(labels) or 'palette8' in get_maps(labels).forms:
@@ -246,14 +246,11 @@ class PaletteReadAsColors(DataRule):
     title_reader = 'The files have a palette: a loader gets labels from them only if it reads their indices.'
     title_gray = 'The files contain the gray levels of palette colors: the indices are gone.'
     title_batch = 'The values look like palette colors or their gray levels ({name}), not like indices: {levels}.'
-    why = (
-        'cv2.imread replaces each index by its color (128, 64, 192, ...), or by the gray level of that color (38, 75, '
-        '113, ...).'
-    )
+    why = 'cv2.imread returns colors (128, 64, 192, ...) or their gray levels (38, 75, 113, ...) instead of indices.'
     example = Example(wrong='cv2.imread(path, 0) of a palette PNG', right='np.array(Image.open(path))')
     limits = 'Without the files only values are checked, and gray levels chosen by hand may equal those of a palette.'
     advice = (
-        "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
+        "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, or in your own code "
         '`np.array(Image.open(path))` without `.convert()`. If the files are gray already, export them again as '
         'palette or index PNGs, or map each gray level to its class with a label_map.'
     )
@@ -275,7 +272,7 @@ class PaletteReadAsColors(DataRule):
             return
         if is_black:
             evidence: str = Message(
-                '{black:,} of {files:,} files have a black palette; values {values}',
+                '{black:,} of {files:,} files have a black palette; stored values: {values}',
                 black=maps.black_palettes,
                 files=labels.files,
                 values=join_items(sorted(stored)),
@@ -298,7 +295,7 @@ class PaletteReadAsColors(DataRule):
         yield self.report_in(facts, certainty, join('; ', texts), words, title, severity)
 
     def _judge(self, labels: LabelFacts) -> Optional[str]:
-        """Return the certainty that indices are, or were, read as colors, or ``None`` without evidence."""
+        """Return the certainty that palette indices are or were read as colors, or ``None`` without evidence."""
         maps = get_maps(labels)
         palette = maps.forms.get('palette8', 0)
         # Multi-channel files are also read as colors, and rightly so.

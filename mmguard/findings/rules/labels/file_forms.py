@@ -36,9 +36,9 @@ class NotEightBits(DataRule):
     )
     limits = 'Only the loaders of mmseg and OpenCV are known.'
     advice = (
-        'Save class indices 0..{last} with 8 bits (`Image.fromarray(label.astype(np.uint8)).save(path)`), with {void} '
-        'for "no data" of a GIS (below 0), and with 1 for white (65535) in a mask. Replace instance files (class times '
-        '1000 or 256, plus a number) with the semantic files.'
+        'Save class indices 0..{last} with 8 bits (`Image.fromarray(label.astype(np.uint8)).save(path)`), {void} for '
+        '"no data" of a GIS (below 0), and 1 for white (65535) in a mask. Replace instance files (class times 1000 or '
+        '256, plus a number) with the semantic files.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ class Fractions(DataRule):
     summary = 'Labels are fractions: an image transform (ToTensor divides by 255) or an averaging resize changed them.'
     why = 'If fractions are cast to integers, nearly all become 0: nothing crashes, but only class 0 is learned.'
     example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
-    limits = 'Class numbers divided by 255 and probabilities can have the same values: each edit asks you.'
+    limits = 'Class numbers divided by 255 can look like probabilities: each edit asks you which they are.'
     advice = (
         'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize only '
         'with nearest-neighbor interpolation. Save files with values k/255 again as `np.round(label * '

@@ -1,4 +1,4 @@
-"""Rules about images and label files that are unpaired, differ in size, are missing or unreadable."""
+"""Rules about images and label files that are unpaired, missing, unreadable or of different size."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class UnpairedFiles(DataRule):
             yield from set_suffix(self, facts)
 
     def _has_no_pair(self, facts: LabelFacts) -> bool:
-        """True if no image has a label file with a matching name, in a config or in two folders."""
+        """True if no image, of a config or of a scanned image folder, has a label file with a matching name."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
         if has_config(facts):
@@ -98,7 +98,7 @@ class UnpairedFiles(DataRule):
         return bool(labels) and count_listed(maps, 'missing_images') == labels
 
     def _find_unpaired(self, labels: LabelFacts) -> Dict[str, Tuple[int, List[str]]]:
-        """Return {kind of fault: (number of files, first files)}; files of volumes come with the detail of a fault."""
+        """Return {kind of fault: (number of files, first files)}; for volumes, each name is followed by its fault."""
         if labels.volumes is not None:
             faults = {kind: labels.volumes.find_faults(kind) for kind in FILE_NOUNS}
             texts = {kind: [f'{fault.file}: {fault.detail}' for fault in found] for kind, found in faults.items()}
@@ -131,7 +131,7 @@ class SizeMismatch(DataRule):
     limits = 'Only sizes are compared; a label of the right size may belong to another image.'
     advice = (
         'If the proportions are equal, scale the labels (maps with INTER_NEAREST, boxes by the size ratio); for '
-        'swapped sides write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use the '
+        'swapped axes write `label.T` or remove the EXIF rotation. If the proportions differ, do not resize: use the '
         'images that were annotated.'
     )
 
@@ -291,7 +291,7 @@ def set_suffix(rule: Rule, facts: Facts) -> Iterator[Edit]:
 
 
 def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
-    """Return the suffixes with which all of these label files exist in the label folder of a data set."""
+    """Return the suffixes that, in place of ``seg_map_suffix``, turn all of these names into existing files."""
     root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
     prefix = dataset.config.get('data_prefix')
     folder = prefix.get('seg_map_path') if isinstance(prefix, dict) else None
@@ -304,7 +304,7 @@ def _find_suffixes(dataset: Part, files: Sequence[str]) -> Set[str]:
 
 
 def _find_common_endings(folder: str, stems: Sequence[str]) -> Set[str]:
-    """Return the suffixes with which an image file exists in ``folder`` for every stem."""
+    """Return the suffixes that complete every stem to the name of a lossless image file in ``folder``."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):
         try:

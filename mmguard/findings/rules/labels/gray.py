@@ -101,7 +101,7 @@ def map_object(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
 
 
 def may_be_subtracted(labels: LabelFacts) -> bool:
-    """True if files contain only 0 and 255, mostly 255, so that 255 may be a background of 0 minus 1."""
+    """Return True if files contain only 0 and 255, and mostly 255, which may be the background 0 minus 1."""
     counts = count_stored(labels) if labels.maps is not None else {}
     much = compute_share(counts.get(VOID, 0), sum(counts.values())) >= HALF
     return set(counts) == {0, VOID} and labels.num_classes <= 2 and much and not subtracts_one(labels)
@@ -252,7 +252,7 @@ class LossyOrInterpolated(DataRule):
     limits = 'Cannot tell an intentional anti-aliased border from compression.'
     advice = (
         'Export the labels again as PNG, never as JPEG, and resize them only with nearest-neighbor interpolation: '
-        '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, '
+        '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, or '
         'mask_interpolation of Albu. Only masks of two classes can be restored, with a threshold.'
     )
     pytorch = (
@@ -271,7 +271,8 @@ class LossyOrInterpolated(DataRule):
         if maps.at_edges is not None:
             texts.append(
                 Message(
-                    '{share:.3g} % of the invalid pixels have lower and higher neighbors', share=100 * maps.at_edges
+                    '{share:.3g} % of the invalid pixels are between a lower and a higher neighbor',
+                    share=100 * maps.at_edges,
                 )
             )
         evidence = join('; ', texts) or Message('values {values}', values=join_items(sorted(counts), 24))
@@ -337,7 +338,7 @@ def threshold(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
     of_two = of_two and compute_share(ends, sum(counts.values())) >= BLACK_AND_WHITE
     if of_two or _is_black_and_white(labels):
         question = 'Are these masks of two classes, drawn in black and white?'
-        for edit in write_two_classes(facts, 'Rewrite the files as PNG, with a threshold.', question, threshold=127):
+        for edit in write_two_classes(facts, ('Write PNGs with 0 and 1, by a threshold.'), question, threshold=127):
             note = 'From now on, resize label maps with INTER_NEAREST only.'
             yield replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
 

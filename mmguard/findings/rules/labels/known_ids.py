@@ -41,7 +41,7 @@ class RawCityscapesIds(DataRule):
     needs = ()
     summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
     title_named = 'Files called *_labelTrainIds.png hold raw Cityscapes ids ({ids}): not every class was converted.'
-    why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
+    why = 'Ids below 19 mean different classes in the two numberings, so even the labels that look valid are wrong.'
     example = Example(wrong="seg_map_suffix='_gtFine_labelIds.png'", right="seg_map_suffix='_gtFine_labelTrainIds.png'")
     limits = 'The labels of another data set with 30 to 33 classes may look like Cityscapes ids.'
     advice = (
@@ -55,7 +55,7 @@ class RawCityscapesIds(DataRule):
     )
     pytorch = (
         "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Even "
-        'ids below 19 mean other classes.'
+        'the ids below 19 differ from the train ids.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -158,8 +158,8 @@ class RawCocoIds(DataRule):
     example = Example(wrong='label = ann["category_id"]', right='label = cat2label[ann["category_id"]]')
     limits = 'With few ids, COCO and another data set with as many classes look the same.'
     advice = (
-        "Load boxes with `dataset_type='CocoDataset'` (it numbers the names), or renumber the ids: "
-        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. For maps of COCO-Stuff, `python '
+        "Load boxes with `dataset_type='CocoDataset'` (it numbers the categories), or renumber the ids: `cat2label = "
+        '{{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. For maps of COCO-Stuff, `python '
         'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
     )
     pytorch = (
@@ -258,9 +258,9 @@ class AdeNotReduced(DataRule):
     follows = ('MG102', 'MG107')
     needs = ()
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
-    why = 'Every class is trained as its neighbor, "other" as class 0 (wall), and 150 is out of range.'
+    why = 'Every class is trained as the next class, "other" as class 0 (wall), and 150 is out of range.'
     example = Example(wrong='reduce_zero_label=False  # files: 0..150', right='reduce_zero_label=True')
-    limits = 'Without the class list of ADE20K, other data with ids 0..150 look like ADE20K: the edit asks you.'
+    limits = 'Without its class list, ADE20K looks like other data with ids 0..150: the edit asks you if 0 is "other".'
     advice = (
         'If 0 is "other" and 1 is wall in your files, as in ADE20K, write `reduce_zero_label=True` in the dataset and '
         'in LoadAnnotations. Otherwise do not subtract 1: the split is already converted, or 150 is another class.'
@@ -279,7 +279,8 @@ class AdeNotReduced(DataRule):
         evidence, ids = labels.evidence, select_ids(stored)
         if not labels.values and ids:
             evidence = (
-                f'values {min(ids)}..{max(ids)} and no 255, with the class list of ADE20K and no reduce_zero_label'
+                f'values {min(ids)}..{max(ids)} without 255; the class list is that of ADE20K; '
+                'reduce_zero_label is not set'
             )
         yield self.report_in(facts, PROVEN, evidence)
 

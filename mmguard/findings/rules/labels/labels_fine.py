@@ -1,4 +1,4 @@
-"""Rules that report that all labels are valid, or that a loader returns labels that differ from the files."""
+"""Rules that report that all labels are valid, or that a loader returns labels that differ from those in the files."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class LoaderDiffers(DataRule):
         words: Dict[str, Any] = {'number': len(loader.differing), 'files': quantity(loader.files, 'file')}
         if loader.differing:
             texts = [join(': ', (file, _describe(*both))) for file, both in list(loader.differing.items())[:_FEW]]
-            evidence: str = Message('{texts} (differs in {number} of {files})', texts=join('; ', texts), **words)
+            evidence: str = Message(('{texts} (differs in {number} of {files})'), texts=join('; ', texts), **words)
             yield self.report_in(facts, PROVEN, evidence, words, files=files)
         elif loader.failed:
             evidence = '; '.join(f'{file}: {raised}' for file, raised in list(loader.failed.items())[:_FEW])
@@ -183,7 +183,7 @@ def _describe(loaded: Dict[int, int], scanned: Dict[int, int]) -> str:
         )
     counts = [
         Message(
-            '{label} {loaded:,} times (scan: {scanned:,})',
+            'label {label} {loaded:,} times (scan: {scanned:,})',
             label=label,
             loaded=loaded[label],
             scanned=scanned[label],

@@ -44,9 +44,9 @@ class CountsFromOne(OutsideRule):
     needs = ('histogram',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1 ({least}..{most}, without 0), but num_classes={num_classes} means 0..{last}.'
-    why = 'Every class is trained as its neighbor, the first class is never trained, and the last one is out of range.'
+    why = 'Every class is trained as the next class, output 0 is never trained, and the last class is out of range.'
     example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
-    limits = 'If class 0 (often the background) was never drawn, labels also begin with 1: each edit asks you.'
+    limits = 'If class 0 (often the background) was never drawn, labels begin with 1, too: each edit asks what 1 means.'
     advice = (
         'If 1 is the first class, write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), '
         'or renumber category ids to 0..{last}. If 0 is a class or the background that was never drawn, count it: '
@@ -111,7 +111,7 @@ class GapsInIds(OutsideRule):
     title = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
     why = 'A loss indexes by label: ids above num_classes - 1 are out of range, however few ids there are.'
     example = Example(wrong='labels 0, 1, 4 with num_classes=3', right='label_map={4: 2}')
-    limits = 'An id after the gap may also mean void (unlabeled) or be an annotation mistake; the edit asks you.'
+    limits = 'An id after the gap may also be void (unlabeled) or a mistake: the edit asks if all ids are classes.'
     advice = (
         'If all ids are classes, renumber them in the order of the class list, with one table for all splits: '
         '`label_map={pairs}` in GuardSegLabels, or new category ids in annotation files. Do not raise num_classes to '
@@ -158,7 +158,7 @@ class HugeIds(DataRule):
         'elsewhere, for instance as an assertion about valid boxes.'
     )
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
-    limits = 'Ids below 5,000 are left to other rules.'
+    limits = 'Only ids of at least 5,000 are checked here; other rules check lower ids.'
     advice = (
         'Renumber the ids to 0..{last}, `label = sorted(cat_ids).index(cat_id)`, or use a reader that does so '
         '(CocoDataset of mmdet). Label maps of instance or panoptic ids are the wrong files: in Cityscapes use '
@@ -195,8 +195,8 @@ class OrderDiffers(AnnotationRule):
     )
     title_joined = 'Files that are trained together list different categories: one label means several classes.'
     why = (
-        "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of classes: the results "
-        'are right, but carry the names of other classes. detectron2 and YOLOX number categories by id.'
+        "mmdet's CocoDataset numbers categories in the order of the file, whatever the order of metainfo.classes: the "
+        'results are right, but carry the names of other classes. detectron2 and YOLOX number categories by id.'
     )
     example = Example(
         wrong="metainfo=dict(classes=('dog', 'cat')) for categories cat, dog",

@@ -73,7 +73,7 @@ class OutsideRule(DataRule):
 
 
 def read_pattern(labels: LabelFacts) -> Dict[str, str]:
-    """Return {code: certainty} of the rules that explain the labels outside the classes; MG107 explains all."""
+    """Return {code: certainty} of the rules that may explain labels outside the class range, as MG107 always may."""
     values, classes, listed = set(labels.values), labels.num_classes, len(labels.class_names)
     found: Dict[str, str] = {}
     if counts_from_one(labels):
@@ -136,7 +136,7 @@ def _has_gaps(labels: LabelFacts) -> bool:
 
 
 def _is_rarer_than_classes(labels: LabelFacts) -> bool:
-    """Return True if the label ``num_classes`` occurs in fewer files than any class, and only in few.
+    """Return True if the label ``num_classes`` occurs in fewer files than any class, and in few files.
 
     A class that the list lacks would be drawn as often as the others; a value that the list names is not a mistake.
     """
@@ -168,15 +168,14 @@ class OutOfRange(OutsideRule):
         wrong='head: num_classes=19; labels in the files: 0..18 and 33',
         right='33 corrected in the files, or mapped: label_map={33: 255}',
     )
-    limits = 'Cannot tell an annotation mistake from a class that the config does not count: each edit asks you.'
+    limits = 'Cannot tell an annotation mistake from a class that is not counted: each edit asks you which it is.'
     advice = (
         'Open one of these files: correct the annotation mistake, or add the missing class to metainfo.classes and to '
         'num_classes of every head. If the files have another numbering, write one label_map from value to class.'
     )
     pytorch = (
-        'Valid labels are 0..{last}: check whether the others are annotation mistakes, an uncounted class, or ids of '
-        'another numbering. A class needs a model output (in YOLO a name in data.yaml); other ids need a table from id '
-        'to class.'
+        'Valid labels are 0..{last}; others are annotation mistakes, an uncounted class, or ids of another numbering. '
+        'A class needs a model output (in YOLO a name in data.yaml); other ids need a table from id to class.'
     )
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
@@ -269,9 +268,9 @@ class OneTooMany(OutsideRule):
     )
     limits = 'Cannot tell a class from void (unlabeled): each edit asks you which it is.'
     advice = (
-        'Look at label {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` in '
-        'every head, void (unlabeled) needs `label_map={{{num_classes}: {void}}}`. If the classes are '
-        '1..{num_classes}, write `reduce_zero_label=True`, or subtract 1 from ids.'
+        'Look at label {num_classes} in one of the files: a class (often the background) needs `num_classes={more}` '
+        'in every head, void (unlabeled) needs `label_map={{{num_classes}: {void}}}`. If the classes are '
+        '1..{num_classes}, write `reduce_zero_label=True`, or subtract 1 from category ids.'
     )
     pytorch = (
         'Look at label {num_classes} in the data: a class (often the background) needs {more} outputs, void '
@@ -363,8 +362,8 @@ class MoreClassesThanHead(OutsideRule):
     )
     limits = 'Cannot tell whether the class list or num_classes is right, or whether label maps follow the class list.'
     advice = (
-        'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts them. If not, '
-        "list only the model's classes, in its order (`metainfo=dict(classes=(...))`; where folders are classes, "
+        'If all {classes} should be learned, write `num_classes={classes}` wherever the model counts its classes. If '
+        "not, list only the model's classes, in its order (`metainfo=dict(classes=(...))`; if each folder is a class, "
         'move the others out).'
     )
 
@@ -372,7 +371,7 @@ class MoreClassesThanHead(OutsideRule):
         listed = len(labels.class_names)
         if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
             question: str = Message(
-                'Does your training code renumber the categories ({frameworks})?',
+                'Does your training code renumber the categories, as in {frameworks}?',
                 frameworks=get_framework_titles(POSITIONS),
             )
             edit = set_num_classes(facts, listed, question)

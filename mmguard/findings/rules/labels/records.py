@@ -18,16 +18,12 @@ class DuplicateIds(AnnotationRule):
     code = 'MG147'
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
-    why = (
-        'Records are looked up by id: if two records have the same id, only the later record is read, and the '
-        'evaluation is wrong.'
-    )
+    why = 'Records are looked up by id: if two share an id, only the later one is read, and the evaluation is wrong.'
     example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
     limits = 'If two images share an id, the file does not show to which image an annotation belongs.'
     advice = (
-        'Give every image, annotation and category of the original files a unique id (adapt image_id and category_id), '
-        'then merge the files again. If two categories share a name, rename one, or move its annotations to the other '
-        'and remove it.'
+        'Give every image, annotation and category of the original files a unique id (adapt image_id and '
+        'category_id), then merge the files again. If two categories share a name, rename one or merge them.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -74,7 +70,7 @@ class RecordsWithoutKey(AnnotationRule):
             yield self.report_in(facts, LIKELY, evidence, {'keys': join_items(without)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).')
+        yield from rewrite(self, facts, 'Add the missing id, bbox (around the polygons) and area (of the box).')
 
 
 #: Prefixes of faults of a whole file, which must be copied or exported again, not corrected.
@@ -99,9 +95,9 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 
 
 class FaultRule(AnnotationRule):
-    """Base class of rules about faults in records and masks; each rule selects faults by how their text begins."""
+    """Base class of rules about faults in records and masks; each rule selects faults by their first words."""
 
-    #: Prefixes of the faults that the rule reports; if empty, all faults in records that no other rule reports.
+    #: Prefixes of the faults that the rule reports; an empty rule reports all faults in records that no other does.
     faults: ClassVar[Tuple[str, ...]] = ()
     #: Prefixes of the faults that do not stop a training.
     mild: ClassVar[Tuple[str, ...]] = ()

@@ -68,8 +68,7 @@ class OnlyOneClass(DataRule):
     limits = 'A data set that lacks some of the listed classes on purpose is reported, too.'
     advice = (
         'With `mmguard trace CONFIG` find the step that loses classes: ToTensor on a mask, 16 bits read as 8, a '
-        'foreground stored as the ignored value, or files that were not copied. A class without any label cannot be '
-        'learned.'
+        'foreground stored as the ignored value, or missing files. A class without any label cannot be learned.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -89,7 +88,7 @@ class OnlyOneClass(DataRule):
 
 
 def _list_untrained(labels: LabelFacts) -> List[int]:
-    """List the classes that no volume contains, or that no training annotation has."""
+    """List the classes that no volume contains or no training annotation has, or [] if this is unknown."""
     if labels.volumes is not None:
         return labels.volumes.never
     names = labels.class_names
@@ -112,8 +111,8 @@ class OutputsNeverTrained(DataRule):
     summary = 'The model has many more outputs than the file has categories.'
     title = 'The file has {categories}, but the model has {num_classes} outputs: {more} are never trained.'
     why = (
-        'num_classes was left at the default of the framework or the checkpoint. Nothing crashes, but a classification '
-        'loss over many unused outputs learns badly, and detections get names of another data set.'
+        'num_classes was probably left at the default of the framework or the checkpoint. Nothing crashes, but a '
+        'classification loss over many unused outputs learns badly, and detections get names of another data set.'
     )
     example = Example(
         wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
@@ -121,8 +120,8 @@ class OutputsNeverTrained(DataRule):
     )
     limits = 'Other files of the same training may contain more categories; only the given files are read.'
     advice = (
-        'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
-        'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
+        'Count the categories of all training files together ({needed} outputs for this file), and write that number '
+        'where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
         'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may set another number.'
     )
 
@@ -142,7 +141,7 @@ class OutputsNeverTrained(DataRule):
             yield self.report_in(facts, LIKELY, evidence, words)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        edit = Edit('Set num_classes of the model.', 'Are these all categories of the training?')
+        edit = Edit('Set num_classes of the model.', 'Are these all the categories of the training?')
         yield state_num_classes(edit, self._count_needed(labels))
 
     def _count_needed(self, labels: LabelFacts) -> int:
@@ -165,15 +164,12 @@ class NoUsableInstance(AnnotationRule):
     aliases = ('MG145', 'MG148')
     summary = 'No image has an object to train on.'
     title = 'No image has an object to train on: {reasons}.'
-    why = (
-        'Training fails with "need at least one array to concatenate", or its box losses are 0 from the first '
-        'iteration.'
-    )
+    why = 'Training fails with "need at least one array to concatenate", or its box losses are 0 from the start.'
     example = Example(wrong='"iscrowd": 1 in every annotation', right='"iscrowd": 0')
     limits = 'Only the filters of mmdet are known; your own data set class may leave out more annotations.'
     advice = (
-        'For single objects set "iscrowd" (VOC: difficult) and "ignore" to 0, compute "area", and correct image_id (1, '
-        'not "1") and boxes (in pixels, inside the image, at least one wide). A file without annotations may be a test '
+        'For single objects set "iscrowd" (VOC: difficult) and "ignore" to 0, compute "area", and correct image_id '
+        '(1, not "1") and boxes (inside the image, at least one pixel wide). A file without annotations may be a test '
         'set: correct `ann_file`.'
     )
 
