@@ -77,7 +77,7 @@ def softmax_cross_entropy(
     Raises:
         ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
         TypeError: Scores that are not floating point, or labels that are not integers.
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        LabelGuardError: A label is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> import torch
@@ -314,7 +314,7 @@ def mask_cross_entropy(
         class_weight (Tensor, optional): Weight per class, shape (C,).
 
     Returns:
-        tuple[Tensor, Tensor]: the loss, shape (1,) as in mmseg and mmdet (0 without instances; NaN in mmseg and mmdet),
+        tuple[Tensor, Tensor]: the loss, shape (1,) as in mmseg and mmdet, but 0 instead of NaN without instances,
         and int64 counts (3,): instances seen, skipped, remapped. Raises the errors of :func:`softmax_cross_entropy`.
 
     Example:

@@ -1,4 +1,4 @@
-"""Triton kernel that sanitizes and counts class labels, with two launches instead of about twenty.
+"""Triton kernel that sanitizes and counts class labels, in two kernel launches instead of about twenty.
 
 Imported by ``mmguard.functional`` if the environment variable ``MMGUARD_TRITON`` is 1. It has run only in Triton's
 interpreter, not yet on a GPU.
@@ -88,7 +88,7 @@ def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> 
 
 @custom_op('mmguard::sanitize_labels', mutates_args=())
 def sanitize_labels(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
-    """Return an int64 buffer: kept, valid, seen, skipped and remapped counts; a count per invalid value; labels."""
+    """Return an int64 buffer: kept, valid, seen, skipped, remapped; then a count per invalid value; then the labels."""
     global _failed
     if not _failed:
         try:
