@@ -108,7 +108,7 @@ def _(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor
 
 
 def enable() -> None:
-    """Use the kernel for labels on a GPU, or on any device in Triton's interpreter."""
+    """Use the kernel from now on: for labels on a GPU, or in Triton's interpreter on any device."""
     if tuple(int(part) for part in triton.__version__.split('.')[:2]) < OLDEST:
         raise ImportError(f'triton {triton.__version__} is too old: the kernel for labels needs 3.2')
     format.kernel = sanitize_labels

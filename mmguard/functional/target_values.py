@@ -1,4 +1,4 @@
-"""Checks that find invalid values in a target, their likely cause and a correction. All functions synchronize."""
+"""Checks that find invalid values in a target, their likely cause and a correction. All checks wait for the device."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     if 0 <= ignore_index < classes:
         words += (
             f' ignore_index={ignore_index} is one of the {classes} classes. Targets of this class are excluded, but '
-            f'all others push its score in the softmax down. If {ignore_index} is not a class, use {classes - 1} '
+            f'all others push its score in the softmax down. If this value is not a class, use {classes - 1} '
             f'channels and an ignore_index outside of the classes.'
         )
     elif ignored and target.dim() > 2:

@@ -38,7 +38,7 @@ def get_built_loop(runner: Any, mode: str = 'train') -> Any:
 
 
 def get_built_loops(runner: Any) -> List[Any]:
-    """Return the loops of a run that are built."""
+    """Return the loops of a run that have already been built."""
     loops = (get_built_loop(runner, mode) for mode in ('train', 'val', 'test'))
     return [loop for loop in loops if loop is not None]
 

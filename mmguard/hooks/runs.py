@@ -198,7 +198,7 @@ def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[An
 
 
 def put_back_run(loop: Any) -> None:
-    """Restore ``loop.run`` if no training followed: ``runner.val()`` calls ``before_run``, too."""
+    """Restore ``loop.run`` if no training ran, because ``runner.val()`` calls ``before_run``, too."""
     run = vars(loop).get('run')
     if isinstance(run, _RunWithin):
         run.put_back()

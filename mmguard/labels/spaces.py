@@ -253,7 +253,7 @@ def _find_ignore_index(head: Head, group: str) -> int:
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the ``ignore_index`` of a loss (config, module, or list: its first item), or NOT_IGNORED if unset."""
+    """Return the ``ignore_index`` of a loss (config or module; the first of a list), or NOT_IGNORED if unset."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):

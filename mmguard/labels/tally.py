@@ -148,7 +148,7 @@ def read_counts(counts: Dict[str, Any]) -> Tally:
 
 
 def add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
-    """Add up counts by key."""
+    """Add two dicts of counts, key by key."""
     if not left or not right:
         return dict(left or right)
     added = dict(left)
