@@ -1,4 +1,4 @@
-"""Language of the texts for people: English, or Chinese from the catalogue in ``mmguard/locale``."""
+"""Language of the texts that users read: English, or Chinese from the catalogue in ``mmguard/locale``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def as_message(text: str) -> Message:
 
 
 def join(separator: str, texts: Any) -> Message:
-    """Join strings into a message, so that messages among them and the ``separator`` (without braces) are translated.
+    """Join texts into a message: messages among them are translated, and so is ``separator`` (without braces).
 
     Example:
         >>> join('; ', ['a {brace}', Message('{n} files', n=3)])

@@ -1,4 +1,4 @@
-"""Log and guard for your own training loop. The guard sanitizes and counts the labels of each batch, and logs counts.
+"""Log and guard for your own training loop. The guard sanitizes the labels of each batch, and logs invalid ones.
 
 Does not import a framework; :mod:`mmguard.lightning` has the guard as a callback.
 """
@@ -84,7 +84,7 @@ class TallyLog:
 
         Args:
             iteration (int): Number of the iteration, counted from 1 over the whole training.
-            tallies (Sequence[Tally]): One per image, as returned with ``return_tally=True``.
+            tallies (Sequence[Tally]): One per image, e.g. from ``guard_targets(..., return_tally=True)``.
             kind (str): What the tallies count: ``'instances'`` or ``'pixels'``.
             mode (str): ``'train'``, ``'val'`` or ``'test'``.
 
@@ -138,7 +138,7 @@ class TallyLog:
 class LabelGuard:
     """Guard for the batches of a training loop: call the guard with each batch, and train on the returned batch.
 
-    It sanitizes label maps, integers (N, H, W) or (N, 1, H, W), and the targets of detectors, one dict per image (see
+    It sanitizes label maps (integers (N, H, W) or (N, 1, H, W)) and the targets of detectors (one dict per image, see
     :func:`~mmguard.detection.guard_targets`). Your batch and its tensors are never modified; a batch without invalid
     labels is returned as it is. Call the guard before ``.to(device)``: labels are read on the host. As a context
     manager, the guard completes the log at the end. The counts are those of this process: each rank of
@@ -151,7 +151,7 @@ class LabelGuard:
         targets (callable, optional): Returns the targets in a batch. Default: see :func:`find_targets`.
         sources (callable, optional): Returns the names of the label files of a batch, one per image.
         ignore_index (int): The ignored value of label maps.
-        on_invalid (str, optional): Default: ``'ignore'`` for label maps and ``'drop'`` for instances.
+        on_invalid (str, optional): What to do with invalid labels. Default: ``'ignore'``, or ``'drop'`` for instances.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once a larger share of
             all labels seen in training was skipped.
@@ -163,7 +163,7 @@ class LabelGuard:
 
     Raises:
         TypeError, ValueError: An argument is invalid, or a batch has an unsupported form.
-        LabelGuardError: See ``max_skipped_ratio``; or an invalid label, with ``on_invalid='raise'``.
+        LabelGuardError: See ``max_skipped_ratio``; or a label is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> import tempfile
@@ -227,7 +227,7 @@ class LabelGuard:
             )
         else:
             raise TypeError(
-                'expected label maps, integers (N, H, W) or (N, 1, H, W), or a list of dicts, one per image, got '
+                'expected label maps (integers (N, H, W) or (N, 1, H, W)) or a list of dicts (one per image), got '
                 f'{_describe(targets)}: pass targets=, a function that returns the targets in a batch'
             )
         unchanged = guarded is (targets if kind == 'pixels' else listed)

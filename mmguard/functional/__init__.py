@@ -3,7 +3,7 @@
 A loss has four stages, as in torchmetrics, with one file each: ``validate`` checks shapes and dtypes, ``format``
 sanitizes the labels, ``update`` counts elements, ``compute`` averages their losses.
 
-Imports :mod:`mmguard.labels` and the packages below it, but no framework; ``target_values`` imports
+Imports :mod:`mmguard.labels` and the packages below it, but not a framework; ``target_values`` imports
 :mod:`mmguard.findings` only when a label is invalid.
 """
 

@@ -49,10 +49,10 @@ def check_loss(
             raise
         loss(scores, target.masked_fill(ignored, 0))
         raise TargetShapeError(
-            f'the targets are valid, but {_get_loss_name(loss)} fails only if they contain '
-            f'{_describe_value(target, ignored)}: {type(error).__name__}: {error}. It uses labels as indices (one-hot '
-            f'vectors, a table) before it excludes ignored ones. Replace ignored labels first, then exclude their '
-            f'loss: valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
+            f'the targets are valid, but {_get_loss_name(loss)} fails because they contain '
+            f'{_describe_value(target, ignored)}: {type(error).__name__}: {error}. The loss uses labels as indices '
+            f'(one-hot vectors, a table) before it excludes ignored ones. Replace ignored labels first, then exclude '
+            f'their loss: valid = target != {_describe_value(target, ignored)}; target.masked_fill(~valid, 0)'
         ) from error
     gradient = _compute_gradient(value, scores)
     if gradient is None or not ignored.any():
@@ -108,7 +108,7 @@ def check_target(
         ignore_index (float): The excluded class index; for ``'multilabel'`` it may be any target value, including NaN.
         kind (str, optional): ``'classes'`` (indices, (N, \*)), ``'probabilities'`` (rows that add up to 1, the shape of
             ``logits``) or ``'multilabel'`` (the shape of ``logits``, each in [0, 1] or ``ignore_index``). ``None``
-            selects ``'classes'`` if the shapes differ, else ``'probabilities'``, or ``'multilabel'`` for one channel.
+            selects ``'classes'`` if the shapes differ, else ``'multilabel'`` for one channel, or ``'probabilities'``.
         loss (callable, optional): Your loss or metric, called as ``loss(logits, target)`` to check that it accepts
             this target and excludes ignored elements.
 
@@ -116,11 +116,11 @@ def check_target(
         str: A description of the target, if nothing is wrong.
 
     Raises:
-        ValueError: Shapes that do not fit, a weight of the wrong length, one output channel with class indices, a loss
+        ValueError: Shapes that do not fit, a weight of the wrong length, class indices for a single channel, a loss
             that trains on ignored elements. One message may list several faults.
         TypeError: Dtypes that do not fit; for floating point class indices the message names their likely origin.
-        LabelGuardError: Invalid values, with counts, first positions and the likely cause; or no target to train on,
-            where PyTorch's mean is NaN.
+        LabelGuardError: Invalid values (the message has counts, first positions and the likely cause), or no target to
+            train on, for which PyTorch's mean is NaN.
 
     Warns:
         UserWarning: Valid targets from which a model learns next to nothing: only class 0, or nearly all ignored.

@@ -33,7 +33,7 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
     The losses of excluded elements must be 0. A mean without ``avg_factor`` is divided by the number of all elements.
 
     Raises:
-        ValueError: ``avg_factor`` is given with ``'sum'``, as in both frameworks, or the reduction is unknown.
+        ValueError: ``avg_factor`` is given with ``'sum'`` (mmseg and mmdet raise, too), or the reduction is unknown.
     """
     if reduction not in ('none', 'mean', 'sum'):
         raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
@@ -52,9 +52,9 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
     """Exclude invalid elements from ``avg_factor``; infer from its value how the caller computed it.
 
-    ``counted`` (0-d) is the number of this call's elements that the factor counts, ``kept`` (0-d) that of valid ones.
+    ``counted`` (0-d) is the number of this call's elements that the factor counts; ``kept`` (0-d) of these are valid.
 
-    - A factor >= ``counted`` was summed over several calls (RetinaNet calls once per level): subtract the invalid ones.
+    - A factor >= ``counted`` was summed over several calls (RetinaNet calls once per level): subtract invalid elements.
     - A smaller factor was averaged over ranks, or chosen by hand: multiply it by ``kept / counted``.
     - A factor equal to ``kept`` never counted invalid elements (FCOS counts labels that are classes): do not change it.
 
@@ -77,7 +77,7 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
 
 
 def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Return ``avg_factor`` / :func:`scale_avg_factor`, the ratio that corrects a mean divided by ``avg_factor``.
+    """Return the ratio that corrects a mean divided by ``avg_factor``: ``avg_factor`` / :func:`scale_avg_factor`.
 
     Without invalid elements the ratio is exactly 1, so that the framework's mean does not change.
 
@@ -90,7 +90,7 @@ def correct_mean(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor
 
 
 def correct_for_excluded(kept: Tensor, seen: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return the ratio that converts a mean over all elements, with 0 for excluded ones, to a mean over the others.
+    """Return the ratio that turns a mean in which excluded elements have loss 0 into a mean without them.
 
     Without excluded elements the ratio is exactly 1.
 

@@ -106,7 +106,7 @@ def cross_entropy(
     Raises:
         ValueError: Shapes or arguments that do not fit.
         TypeError: Dtypes that do not fit. Both errors are also a ``RuntimeError`` where PyTorch raises one.
-        LabelGuardError: An invalid target, with ``on_invalid='raise'``.
+        LabelGuardError: A target is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> import torch
@@ -192,7 +192,7 @@ def _compute_probability_loss(
 
 
 def _reduce_dense(loss: Tensor, per_element: bool, excluded: Tensor, reduction: str) -> Tensor:
-    """Reduce a ``per_element`` loss in float32; correct a mean so that it does not count excluded elements."""
+    """Reduce the loss in float32 if it is ``per_element``; correct a mean so that excluded elements do not count."""
     total, dtype, seen = loss, loss.dtype, excluded.numel()
     if per_element and reduction != 'none':
         total = sum_float32(loss)
@@ -268,13 +268,12 @@ def binary_cross_entropy_with_logits(
         return_tally (bool): Also return the counts.
 
     Returns:
-        Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also int64 counts (3,): elements seen, skipped,
-        remapped.
+        Tensor or tuple[Tensor, Tensor]: the loss; with ``return_tally`` also the counts, see :func:`cross_entropy`.
 
     Raises:
         ValueError: Shapes or arguments that do not fit.
         TypeError: Dtypes that do not fit.
-        LabelGuardError: An invalid target, with ``on_invalid='raise'``.
+        LabelGuardError: A target is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> import torch

@@ -49,7 +49,7 @@ def sanitize_target(
         background (bool): True if ``num_classes`` is a valid label, too, and means background, as in detection.
 
     Raises:
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        LabelGuardError: A label is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> sanitized = sanitize_target(torch.tensor([0, 7, 255, 2]), num_classes=3, ignore_index=255)
@@ -82,7 +82,7 @@ def sanitize_target(
 
 
 def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
-    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. It synchronizes: use it only for debugging."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True (for debugging: this waits for the device)."""
     if not invalid.any():
         return
     values, numbers = target[invalid].unique(return_counts=True)
@@ -96,7 +96,7 @@ def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_i
 
 
 def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
-    """Raise ``LabelGuardError`` for dense binary targets if any element of ``invalid`` is True. This synchronizes."""
+    """Raise ``LabelGuardError`` for dense binary targets if any element of ``invalid`` is True; wait for the device."""
     if not invalid.any():
         return
     found = target[invalid]
@@ -158,8 +158,8 @@ def sanitize_binary_target(
 def mask_scores(logits: Tensor, excluded: Tensor) -> Tensor:
     """Replace excluded scores by ``-CERTAIN``, for which a target of 0 has loss 0 and gradient 0.
 
-    The result keeps the strides of a slice of a larger tensor, because PyTorch's vectorized loops for contiguous
-    scores would round the gradients differently.
+    If the scores are a slice of a larger tensor, the result has the same strides, because PyTorch's vectorized loops
+    for contiguous scores would round the gradients differently.
     """
     masked = logits.masked_fill(excluded, -CERTAIN)
     if masked.stride() == logits.stride() or masked.shape != logits.shape or not _is_slice(logits):
@@ -182,7 +182,7 @@ kernel: Optional[Callable[[Tensor, int, int, bool], Tensor]] = None
 
 
 class ClassTarget(NamedTuple):
-    """Result and arguments of ``sanitize_class_target``."""
+    """Result of ``sanitize_class_target``, with the arguments of the call."""
 
     target: Tensor  #: int64, the shape of the input: a class in ``[0, num_classes)``, or ``excluded``.
     given: Tensor  #: The input, int64.
@@ -218,9 +218,9 @@ class ClassTarget(NamedTuple):
         return is_class if ignores_class else is_class | (self.given == self.ignore_index)
 
     def count_by_value(self) -> Tuple[Tensor, Tensor]:
-        """Return :meth:`count_kept`, and :func:`build_counts` with the counts of each invalid value appended.
+        """Return :meth:`count_kept`, and the result of :func:`build_counts` with a count per invalid value appended.
 
-        If the counts by value cover all classes and ``ignore_index``, kept and valid elements are summed from them.
+        If all classes and ``ignore_index`` have a count, the kept and valid elements are summed from these counts.
         """
         if self.counted is not None:
             return self.counted[0], self.counted[2:]
@@ -239,7 +239,7 @@ class ClassTarget(NamedTuple):
         return kept, torch.cat((build_counts(self.given.numel(), valid, self.on_invalid), table))
 
     def look_up_weights(self, class_weight: Tensor) -> Tensor:
-        """Return the class weight of each element, 0 if excluded (then its label must be C): shape of ``target``."""
+        """Return class weights in the shape of ``target``, 0 for excluded elements (with the label ``num_classes``)."""
         padded = F.pad(class_weight.detach(), (0, 1))
         return padded.index_select(0, self.target.flatten()).view_as(self.target)
 
@@ -249,8 +249,8 @@ def sanitize_class_target(
 ) -> ClassTarget:
     """Set the label of every excluded element to ``num_classes``, with a single copy of the labels.
 
-    If ``mark_ignored`` is true, set it to ``ignore_index`` instead, except with ``'clip'`` or if that is a class: then
-    only valid elements keep their label. ``on_invalid='raise'`` raises ``LabelGuardError``, and synchronizes.
+    If ``mark_ignored`` is true, set it to ``ignore_index`` instead, so that only valid elements keep their label. This
+    has no effect with ``'clip'``, or if ``ignore_index`` is a class. ``on_invalid='raise'`` waits for the device.
 
     Example:
         >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')

@@ -77,7 +77,7 @@ def softmax_cross_entropy(
     Raises:
         ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
         TypeError: Scores that are not floating point, or labels that are not integers.
-        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        LabelGuardError: A label is invalid, and ``on_invalid`` is ``'raise'``.
 
     Example:
         >>> import torch
@@ -145,7 +145,7 @@ def softmax_cross_entropy_and_valid(
 def _compute_loss(
     logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], weights: Optional[Tensor]
 ) -> Tensor:
-    """Compute the loss of each element, 0 if excluded; half-precision scores with class weights give float32."""
+    """Compute the loss of each element, 0 if excluded; in float32 if half-precision scores have class weights."""
     half = logits.dtype in HALF_DTYPES
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer match the
     # denominator, and large ones would be infinite.
@@ -155,14 +155,14 @@ def _compute_loss(
 
 
 def _count_in_mean(sanitized: ClassTarget, valid: Tensor, avg_non_ignore: bool) -> Tensor:
-    """Count the elements in the denominator: int64, 0-d."""
+    """Count the elements in the denominator of the mean: int64, 0-d."""
     if sanitized.on_invalid == 'clip' and not avg_non_ignore:
         return torch.full_like(valid, sanitized.given.numel())
     return sanitized.count_kept() if avg_non_ignore else valid
 
 
 def _sum_weights(sanitized: ClassTarget, class_weight: Tensor, weights: Tensor, avg_non_ignore: bool) -> Tensor:
-    """Sum the class weights of the elements in the denominator."""
+    """Sum the class weights of the elements in the denominator of the mean."""
     ignore_index = sanitized.ignore_index
     if not avg_non_ignore and 0 <= ignore_index < sanitized.num_classes:  # in one sum, as mmseg adds them up
         counted = sanitized.target.masked_fill(sanitized.find_ignored(), ignore_index)
@@ -314,7 +314,7 @@ def mask_cross_entropy(
         class_weight (Tensor, optional): Weight per class, shape (C,).
 
     Returns:
-        tuple[Tensor, Tensor]: the loss, shape (1,) as in mmseg and mmdet (0 without instances; NaN in mmseg and mmdet),
+        tuple[Tensor, Tensor]: the loss, shape (1,) as in mmseg and mmdet, but 0 instead of NaN without instances,
         and int64 counts (3,): instances seen, skipped, remapped. Raises the errors of :func:`softmax_cross_entropy`.
 
     Example:

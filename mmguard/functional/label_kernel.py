@@ -1,4 +1,4 @@
-"""Triton kernel that sanitizes and counts class labels, with two launches instead of about twenty.
+"""Triton kernel that sanitizes and counts class labels, in two kernel launches instead of about twenty.
 
 Imported by ``mmguard.functional`` if the environment variable ``MMGUARD_TRITON`` is 1. It has run only in Triton's
 interpreter, not yet on a GPU.
@@ -88,7 +88,7 @@ def compute(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> 
 
 @custom_op('mmguard::sanitize_labels', mutates_args=())
 def sanitize_labels(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor:
-    """Return an int64 buffer: kept, valid, seen, skipped and remapped counts; a count per invalid value; labels."""
+    """Return an int64 buffer: kept, valid, seen, skipped, remapped; then a count per invalid value; then the labels."""
     global _failed
     if not _failed:
         try:
@@ -108,7 +108,7 @@ def _(given: Tensor, num_classes: int, ignore_index: int, clips: bool) -> Tensor
 
 
 def enable() -> None:
-    """Use the kernel for labels on a GPU, or on any device in Triton's interpreter."""
+    """Use the kernel from now on: for labels on a GPU, or in Triton's interpreter on any device."""
     if tuple(int(part) for part in triton.__version__.split('.')[:2]) < OLDEST:
         raise ImportError(f'triton {triton.__version__} is too old: the kernel for labels needs 3.2')
     format.kernel = sanitize_labels

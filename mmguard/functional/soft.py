@@ -72,7 +72,7 @@ def sanitize_distributions(target: Tensor, dim: int, on_invalid: str = 'ignore')
 
 
 def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
-    """Raise ``LabelGuardError`` if any element of ``invalid`` is True. It synchronizes: use it only for debugging."""
+    """Raise ``LabelGuardError`` if any element of ``invalid`` is True (for debugging: this waits for the device)."""
     if not invalid.any():
         return
     rows = target.movedim(dim, -1)[invalid]
@@ -89,7 +89,7 @@ def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
 
 
 def _describe_faults(rows: Tensor) -> List[str]:
-    """Describe the faults of invalid rows (M, C) with their number, ``['2 that add up to 2']``; count a row once."""
+    """Return a text per kind of fault with its number of rows, ``['3 that add up to 0.5']``; a row counts only once."""
     finite = rows.isfinite().all(1)
     negative = finite & (rows < 0).any(1)
     sums = rows[finite & ~negative].double().sum(1)

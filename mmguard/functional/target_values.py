@@ -1,4 +1,4 @@
-"""Checks that find invalid values in a target, their likely cause and a correction. All functions synchronize."""
+"""Checks that find invalid values in a target, their likely cause and a correction. All checks wait for the device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mmguard.text import plural
 def find_likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """Return code, likely cause and advice for invalid values, ``'MG115 The labels ...'``, or ``None`` if unknown."""
+    """Return rule code, likely cause and advice in one text, ``'MG115 The labels ...'``, or ``None`` if unknown."""
     # Imported only after a label was invalid: training does not need these modules.
     from mmguard.facts.labels import MapFacts
     from mmguard.findings import LabelFacts
@@ -49,10 +49,10 @@ def find_likely_cause(
 
 
 def _compute_share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
-    """Return the fraction of invalid pixels in maps (N, H, W) that have a lower and a higher value next to them.
+    """Return the fraction of the invalid pixels in maps (N, H, W) that have both a lower and a higher neighbor.
 
-    Pixels of the least and the greatest value of all, e.g. 255 of a 0/255 mask, are not counted, because they cannot
-    have a lower and a higher neighbor. Return ``None`` if fewer than two invalid values remain.
+    Pixels with the least or the greatest value in the maps, such as 255 in a 0/255 mask, are not counted, because they
+    cannot have both neighbors. Return ``None`` if fewer than two different invalid values remain.
     """
     maps = target.unsqueeze(1).double()
     least, greatest = int(target.min()), int(target.max())
@@ -83,12 +83,12 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
         )
     if 0 <= ignore_index < classes:
         words += (
-            f' ignore_index={ignore_index} is one of the {classes} classes. Its targets are excluded, but its score '
-            f'stays in the softmax, and every other target pushes it down. If it is not a class, use {classes - 1} '
-            f'channels and an ignore_index outside of them.'
+            f' ignore_index={ignore_index} is one of the {classes} classes. Targets of this class are excluded, but '
+            f'all others push its score in the softmax down. If this value is not a class, use {classes - 1} '
+            f'channels and an ignore_index outside of the classes.'
         )
     elif ignored and target.dim() > 2:
-        words += f' If files do not contain {ignore_index}, it comes from padding or a rotation, as expected.'
+        words += f' If your label files do not contain {ignore_index}, padding or a rotation added it, as expected.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (
             f' Only 0 and 1 of {classes} classes occur: if every batch looks like this, were ToTensor and .long() '
@@ -150,7 +150,7 @@ _WHOLE_ADVICE = 'All values are whole numbers: use target.long()'
 
 
 def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bool = False) -> None:
-    """Check that class indices are integers in [0, C) (with one channel, 0 or 1), and not all ignored."""
+    """Check that class indices are integers in [0, C) (0 or 1 for one channel), and that not all are ignored."""
     if target.is_floating_point() or target.dtype.is_complex:
         words = _describe_fractions(target)
         if not (squeezed and words == _WHOLE_ADVICE):  # MONAI's masks are floating point
@@ -220,7 +220,7 @@ def check_unit(target: Tensor, ignore_index: float) -> None:
     elif (found == 255).all():
         advice = 'For a 0/255 mask, use (target > 0).float(); if 255 marks unlabeled pixels, pass ignore_index=255'
     elif found.min() > 0 and found.max() == 255 and (found > 127).double().mean() > HALF:
-        advice = 'For a 0/255 mask with values in between, use (target > 127).float(), and resize only with nearest'
+        advice = 'For a 0/255 mask with values in between, use (target > 127).float(), and resize masks with nearest'
     elif (found == -1).all():
         advice = 'If -1 marks missing labels, pass ignore_index=-1'
     elif (values == values.round()).all():

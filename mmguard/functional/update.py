@@ -67,5 +67,5 @@ def build_counts(seen: Union[int, Tensor], valid: Tensor, on_invalid: str) -> Te
 
 
 def count_for_factor(is_valid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the elements that an ``avg_factor`` counts; return the numbers of the valid ones and of all: int64, 0-d."""
+    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: int64, 0-d."""
     return (counts_for_factor & is_valid).sum(), counts_for_factor.sum()

@@ -13,11 +13,11 @@ CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Cont
 
 
 class TargetShapeError(ValueError, RuntimeError):
-    """Error for shapes or arguments that do not fit; ``ValueError`` and ``RuntimeError``, as PyTorch raises either."""
+    """Error for shapes or arguments that do not fit; it has both types that PyTorch raises."""
 
 
 class TargetTypeError(TypeError, RuntimeError):
-    """Error for a dtype that does not fit; also a ``RuntimeError``, because PyTorch raises that."""
+    """Error for a dtype that does not fit; also a ``RuntimeError``, the type that PyTorch raises."""
 
 
 class Interface(NamedTuple):
@@ -46,7 +46,7 @@ TORCH = Interface(
     'resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?',
     '{pair}; expected a target of the shape of the logits: {advice}',
     'expected weight of shape ({classes},), one per class, background included, got {shape}. {advice}To weight each '
-    'element, use reduction="none" and multiply',
+    'element, use reduction="none" and multiply each loss',
 )
 #: Losses of mmseg and mmdet.
 OPENMMLAB = Interface(
@@ -59,7 +59,7 @@ OPENMMLAB = Interface(
     'label has shape {shape} ({dtype}), cls_score {scores}; class indices must be integers. Was the label map resized '
     'bilinearly (use nearest), or divided by 255 (ToTensor is for images)? If the values are whole, convert them with '
     'label.long()',
-    'expected label of shape {scores} (binary targets, as cls_score) or {rows} (class indices), got {shape} ({dtype})',
+    'expected label of shape {scores} (one binary target per score) or {rows} (class indices), got {shape} ({dtype})',
     'class_weight has shape {shape}, but the scores have {classes} channels: one weight per channel is needed (does '
     'the head count a background or no-object class?)',
 )
@@ -145,7 +145,7 @@ def validate_class_weight(weight: Optional[Tensor], classes: int, api: Interface
 
 
 def validate_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Check that element weights have the shape of the labels (sizes of 1 are broadcast), or are a scalar."""
+    """Check that element weights are a scalar, or have the shape of the labels (sizes of 1 are broadcast)."""
     if weight is None or weight.dim() == 0:
         return
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
@@ -283,7 +283,7 @@ def _suggest_target(logits: Tensor, target: Tensor, name: str, scores_name: str)
             )
         if shape[:-1] == expected and shape[-1] in (2, 3, 4):
             seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colors', 4: 'colors and alpha'}
-            one = f': keep the first, {name}[..., 0]' if shape[-1] == 2 else ''
+            one = f': keep only {name}[..., 0]' if shape[-1] == 2 else ''
             return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
         if (shape[0], *shape[2:]) == expected:
             return f'it has {shape[1]} channels, as if one-hot, but {scores_name} has {scores[1]} classes'

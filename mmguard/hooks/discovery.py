@@ -38,7 +38,7 @@ def get_built_loop(runner: Any, mode: str = 'train') -> Any:
 
 
 def get_built_loops(runner: Any) -> List[Any]:
-    """Return the loops of a run that are built."""
+    """Return the loops of a run that have already been built."""
     loops = (get_built_loop(runner, mode) for mode in ('train', 'val', 'test'))
     return [loop for loop in loops if loop is not None]
 
@@ -63,7 +63,7 @@ def find_guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def walk_assigners(model: nn.Module) -> Iterator[Any]:
-    """Yield the assigners of all modules, from attributes with ``assigner`` in the name, which may be lists."""
+    """Yield the assigners of all modules: values, or list items, of attributes whose name contains ``assigner``."""
     for module in model.modules():
         for name, value in vars(module).items():
             if 'assigner' in name:
@@ -76,7 +76,7 @@ def find_offending(
     on_invalid: str = 'ignore',
     counts: Optional[Tally] = None,
 ) -> ByKind:
-    """Return {kind: tallies} of the samples with labels that a loss does not accept; ``spaces`` are its valid labels.
+    """Return {kind: tallies} of the samples with labels outside of ``spaces``, the valid labels of a loss.
 
     If the tallies of pixels do not add up to the loss's own ``counts``, the loss saw other labels (from a second map,
     or of sampled points), so these tallies are left out.
@@ -180,7 +180,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Return the valid labels of a loop's guards and losses, class names and data roots, for ``label_guard.json``."""
+    """Return a loop's entry in ``label_guard.json``: valid labels of guards and losses, class names, data roots."""
     model = unwrap(model)
     losses = find_guarded_losses(model) if with_losses else ()
     return {
@@ -194,7 +194,7 @@ def describe_valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> 
 def find_naming_roots(dataset: Any) -> List[str]:
     """Return the data root that logged file names omit, in each spelling that the data sets use.
 
-    The list is empty if a data set has no root, or if several roots differ, which may have files of the same name.
+    The list is empty if a data set has no root, or if the roots differ, because they may have files of the same name.
     """
     roots = list(dict.fromkeys(_find_data_roots(dataset)))
     return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []

@@ -78,9 +78,9 @@ def _find_class_names(runner: Any) -> List[str]:
 def _guard_pipelines(
     runner: Any, config: ReadConfig, spaces: LabelSpaces, options: Mapping[str, Any]
 ) -> Tuple[GuardedRun, bool]:
-    """Describe the pipelines as a config, insert guards, build these, and set ``ignore_iof_thr`` of the assigners.
+    """Describe the pipelines as a config, insert guards, build the guards, and set the assigners' ``ignore_iof_thr``.
 
-    Returns the lines of :class:`GuardedRun`, and True if the training pipeline has a new transform.
+    Returns a :class:`GuardedRun`, and True if the training pipeline has a new transform.
     """
     lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
@@ -171,9 +171,9 @@ def _find_inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
 def restart_loader(runner: Any) -> List[str]:
     """Restart a running training data loader with the same sample order; return [reason] if that is impossible.
 
-    ``IterBasedTrainLoop`` starts its loader when the loop is built. With workers, the sampler is built again from the
-    config, with the seed of the run, because the old sampler has already handed out the indices that the first workers
-    fetched in advance. The random state is restored, so that later random numbers are unchanged.
+    ``IterBasedTrainLoop`` starts its loader when the loop is built. If the loader has workers, its sampler is built
+    again from the config, with the seed of the run, because the workers have already taken indices from the old sampler
+    in advance. The random state is restored, so that later random numbers are unchanged.
     """
     from mmengine.runner import loops
 
@@ -222,7 +222,7 @@ class GuardedModel(NamedTuple):
 def guard_model(model: nn.Module, on_invalid: str = 'ignore') -> GuardedModel:
     """Replace the stock losses of class labels in a model by guarded ones, in place.
 
-    It selects the same losses as ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
+    It selects the same losses as ``mmguard apply``. A CrossEntropyLoss (not a subclass) is rebuilt as
     GuardedCrossEntropyLoss from its attributes; a GuardedLoss wraps any other loss. A loss shared by several
     modules gets one shared guard. Guarded losses do not change, so a second call changes nothing.
     ``on_invalid='drop'``, which is for instances, is treated as ``'ignore'``.

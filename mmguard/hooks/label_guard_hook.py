@@ -60,12 +60,12 @@ class LabelGuardHook(Hook):
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
-    user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance), each
-    as soon as it is not 0; in validation ``guard/val/skipped_pixels`` and so on. Scalars are sums over all ranks and
-    over the iterations since a LoggerHook last showed them. Logs one line for each of the first three offending
-    iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
+    user's own ``label_map`` changed, not invalid labels) and ``guard/empty_images`` (images without any instance). In
+    validation the names begin with ``guard/val/``. A scalar appears as soon as it is not 0. Scalars are sums over all
+    ranks and over the iterations since a LoggerHook last showed them. Logs one line for each of the first three
+    offending iterations, then one per interval of the LoggerHook. Writes one JSON line per offending iteration to
     ``<runner.log_dir>/label_guard.jsonl`` (on rank 1 ``label_guard.rank1.jsonl``, and so on), which
-    ``mmguard.read_log`` reads. ``label_guard.json`` in this folder lists the valid labels and the sums over all
+    ``mmguard.read_log`` reads. ``label_guard.json`` in the same folder lists the valid labels and the sums over all
     iterations. The first invalid labels are logged with their likely cause; each loop ends with a table.
 
     Args:
@@ -78,11 +78,11 @@ class LabelGuardHook(Hook):
             class, or ``ignore_index``. Applies to pixels if the pipeline has label maps, otherwise to instances.
         on_invalid (str, optional): For the guards that ``guard=True`` puts in: ``'ignore'``, ``'drop'`` (instances
             only), ``'clip'`` or ``'raise'``. Default: ``'ignore'``, or ``'drop'`` if assigners cannot ignore instances.
-        ignore_index (int, optional): For the guards of pixels. Defaults to the head's ``ignore_index``.
+        ignore_index (int, optional): For the label map guards that ``guard=True`` puts in. Default: that of the head.
 
     Raises:
         ValueError, TypeError: An argument has the wrong type or is out of range.
-        LabelGuardError: While training, see ``max_skipped_ratio``.
+        LabelGuardError: While training, if ``max_skipped_ratio`` is exceeded.
     """
 
     # After RuntimeInfoHook, which has waited for the device anyway, and before LoggerHook, which prints the scalars.
@@ -161,7 +161,7 @@ class LabelGuardHook(Hook):
 
     @contextmanager
     def _keep_sums(self) -> Iterator[None]:
-        """Write the run's sums to ``label_guard.json`` if a loop ends by an exception."""
+        """Write the run's sums to ``label_guard.json`` if a loop ends with an exception."""
         try:
             yield
         except BaseException:
@@ -316,7 +316,7 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
 
     def _see(self, runner: Any, mode: str, place: Dict[str, int], stats: Stats, samples: List[Any]) -> None:
-        """Log an iteration; the first three with invalid labels get a console line, the first also a likely cause."""
+        """Log an iteration; print a line for the first three with invalid labels, and a likely cause once per kind."""
         self._log.see(mode, place, stats, [get_source(sample) for sample in samples])
         for problem in self._log.take_problems():
             runner.logger.warning(f'guard: {visible(problem)}')
@@ -335,9 +335,9 @@ class LabelGuardHook(Hook):
         if collect_rules(get_dataset(runner, mode)):
             runner.logger.warning(
                 translate(
-                    'guard: {collate} does not return data samples, so the hook cannot see what the guards count '
-                    "({mode}). Let it return a dict whose 'data_samples' is a dict of the labels, or count invalid "
-                    'labels with `mmguard scan CONFIG`',
+                    'guard: the collate function {collate} does not return data samples, so the hook cannot see what '
+                    "the guards count ({mode}). Let it return a dict whose 'data_samples' is a dict of the labels, or "
+                    'count invalid labels with `mmguard scan CONFIG`',
                     collate=get_collate_name(get_loaders(runner, mode)[0]),
                     mode=mode,
                 )

@@ -17,14 +17,14 @@ from mmguard.log.messages import describe_filled
 
 
 class RankGuardHook(HookAroundTraining):
-    """Hook that lets distributed training continue if only some ranks have a loss.
+    """Hook that lets distributed training continue if a loss is missing on some ranks.
 
-    Before backward the ranks agree on their losses (see :class:`~mmguard.distributed.LossAgreement`). If all have the
-    same losses, each sends only 24 bytes, from host to host, and no GPU waits. A missing loss becomes a zero that
+    Before backward the ranks agree on their losses (see :class:`~mmguard.distributed.LossAgreement`). If all ranks have
+    the same losses, each sends only 24 bytes, from host to host, and no GPU waits. A missing loss becomes a zero that
     depends on all trainable parameters, so that DistributedDataParallel with ``find_unused_parameters=False`` sees the
-    same parameters on all ranks. Rank 0 reports which rank lacked which loss, on the console and in
-    ``label_guard.jsonl``. A rank that ends by an error notifies the others, which then do not wait for it. On one GPU
-    nothing happens.
+    same parameters on all ranks. Rank 0 logs which rank lacked which loss (console, ``label_guard.jsonl``). A rank that
+    ends with an error notifies the others, so that they do not wait for it. With one rank, nothing is exchanged.
+
     Args:
         timeout (float): Seconds to wait for a rank, after which ``AbsentRankError`` names it.
 
@@ -100,7 +100,7 @@ class RankGuardHook(HookAroundTraining):
         return agreed.losses
 
     def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
-        """Write the losses that are missing on any rank to the run's log, on rank 0."""
+        """Write to the run's log which losses are missing on which ranks; only rank 0 writes."""
         if dist.get_rank() == 0:
             run_log_of(runner).add_filled_losses('train', self._place, filled)
             warn_of_problems(runner)

@@ -54,14 +54,14 @@ def warn_of_problems(runner: Any) -> None:
 
 
 def get_train_position(runner: Any, loop: Any, batch_idx: int) -> Dict[str, int]:
-    """Return ``{'iter': ...}`` as on the console; in logs by epoch also ``'epoch'`` and ``'step'`` of all epochs."""
+    """Return ``{'iter': ...}`` as on the console; in logs by epoch also ``'epoch'``, and ``'step'`` over all epochs."""
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
     return {'iter': loop.iter + 1}
 
 
 class Schedule:
-    """Iterations of an epoch after which the counts of a training are shown by a logger, or saved in a checkpoint."""
+    """Schedule of the iterations after which a logger shows the counts of a training, or a checkpoint saves them."""
 
     def __init__(self, runner: Any) -> None:
         hooks = runner.hooks
@@ -133,7 +133,7 @@ def add_numbers(numbers: Sequence[int], added: List[int]) -> List[int]:
 
 
 def find_skipped_ratio(numbers: List[int]) -> float:
-    """Return the largest of the skipped fractions of pixels, instances and loss elements in a ``Stats.vector``."""
+    """Return the largest skipped fraction, of pixels, instances or loss elements, in a ``Stats.vector``."""
     counts = dict(zip(SCALARS + SEEN, numbers))
     parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
     return max(counts[part] / counts[whole] if counts[whole] else 0.0 for part, whole in parts)
@@ -144,7 +144,7 @@ HISTORY = 10_000
 
 
 def write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
-    """Write the scalars that loggers show next. Return {tag: number} without counters that were always 0."""
+    """Write the scalars that loggers show next, without counters that were always 0; return them as {tag: number}."""
     scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
         # LoggerHook drops the leading mode: without a second one, validation and training would be one curve.
@@ -187,7 +187,7 @@ class HookAroundTraining(Hook):
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:
     """Run the next ``loop.run`` within a context, which replaces an unused context of the same owner.
 
-    mmengine does not call hooks when a training ends by an exception, wherever it is raised: loading, a step,
+    mmengine does not call hooks when a training ends with an exception, wherever it is raised: loading, a step,
     validation, Ctrl-C. The original ``loop.run`` is restored before the training runs. Contexts of later owners are
     nested in those of earlier owners.
     """
@@ -198,7 +198,7 @@ def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[An
 
 
 def put_back_run(loop: Any) -> None:
-    """Restore ``loop.run`` if no training followed: ``runner.val()`` calls ``before_run``, too."""
+    """Restore ``loop.run`` if no training ran, because ``runner.val()`` calls ``before_run``, too."""
     run = vars(loop).get('run')
     if isinstance(run, _RunWithin):
         run.put_back()
@@ -371,7 +371,7 @@ MIXING = ('CachedMixUp', 'CachedMosaic', 'CopyPaste', 'MixUp', 'Mosaic', 'Random
 
 
 def describe_mixing(dataset: Any) -> Optional[str]:
-    """Return a warning, if the pipeline mixes images, that the log may name a wrong file, else ``None``."""
+    """Return a warning that the log may name a wrong file, if the pipeline mixes images, else ``None``."""
     steps = (type(step).__name__ for pipeline in walk_pipelines(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:

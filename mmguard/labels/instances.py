@@ -41,7 +41,7 @@ class SanitizedInstances(NamedTuple):
 
     @property
     def stays(self) -> Optional[np.ndarray]:
-        """Bool mask of the instances that are neither dropped nor moved, or ``None`` if all instances stay."""
+        """Bool mask of instances that are neither dropped nor moved to the ignored ones, or ``None`` if all stay."""
         if self.dropped is None:
             return None if self.moved is None else ~self.moved
         return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
@@ -52,8 +52,8 @@ class InstanceRule(BaseRule):
 
     An ignored instance (a crowd) is not trained on: only its box is checked, because assigners use the box.
     ``on_invalid='ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes it,
-    ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Instances with an invalid box are removed (or
-    raise), because boxes cannot be clamped. ``min_label`` is 1 where a detector keeps 0 for the background.
+    ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. If a box is invalid, ``'raise'`` raises, too;
+    the other choices remove the instance: boxes cannot be clamped. ``min_label`` is 1 if 0 is a detector's background.
     """
 
     kind: ClassVar[str] = 'instances'
@@ -76,7 +76,7 @@ class InstanceRule(BaseRule):
         faults: Optional[np.ndarray] = None,
         source: Optional[str] = None,
     ) -> SanitizedInstances:
-        """Sanitize the labels (N,) of the instances of one image; the array is never modified.
+        """Sanitize the labels (N,) of the instances of one image; ``labels`` itself is never modified.
 
         ``ignored`` (bool, (N,)) is True for instances that are not trained on; ``faults`` (int, (N,)) is the index of
         each box's fault in ``BOX_REASONS``.
@@ -158,8 +158,8 @@ NOT_FINITE, NO_AREA, OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('n
 def find_corner_faults(corners: np.ndarray, sizes: Any) -> np.ndarray:
     """Return the index in ``BOX_REASONS`` of the first fault of each box (x1, y1, x2, y2), 0 if it is valid: int8 (N,).
 
-    ``sizes`` are height and width of the image, or an array (N, 2) with one row per box. Pass infinite sizes if
-    they are unknown: then no box is outside.
+    ``sizes`` are height and width of the image, or an array (N, 2) with one row per box. If the sizes
+    are unknown, pass infinity: then no box is outside.
 
     Example:
         >>> find_corner_faults(np.array([[0, 0, 5, 5], [0, 0, 5, 0], [8, 0, 9, 1], [0, 0, np.inf, 1]]), (8, 8)).tolist()

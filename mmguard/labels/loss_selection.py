@@ -59,7 +59,7 @@ _NO_LOSS_REASON = (
     'pipeline'
 )
 #: Heads whose losses are not guarded -> the reason.
-_UNGUARDED_HEADS = {'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard'}
+_UNGUARDED_HEADS = {'LinearReIDHead': 'compares identities (re-identification), whose labels mmguard does not guard'}
 
 #: Second name of arguments and attributes that hold a loss. Losses of PyTorch under this name have no class labels.
 _OTHER_NAME = 'criterion'
@@ -90,7 +90,7 @@ class Node(NamedTuple):
 
 
 class SelectedLoss(NamedTuple):
-    """A loss, or a head without a loss object, with its ``decision``. ``part`` is a dict of a config or a module."""
+    """A loss, or a head without a loss object, with its ``decision``. ``part`` is a module, or a dict of a config."""
 
     path: Path
     part: Any
@@ -153,7 +153,7 @@ def _decide_in(owner: Optional[Node], node: Node) -> LossDecision:
     if owner is not None and head:
         return LossDecision(reason=f'{owner.name} {_UNGUARDED_HEADS[head]}')
     if node.cls is None:
-        return LossDecision(reason='it is not registered here, so mmguard cannot tell what it does')
+        return LossDecision(reason='its class is not registered, so mmguard cannot tell what it does')
     return decide(node.cls, node.scope)
 
 
@@ -166,7 +166,7 @@ def _find_name(cls: type, names: Any) -> str:
 
 
 def decide(cls: type, scope: str = '') -> LossDecision:
-    """Decide how to guard losses of a class; ``scope`` is their framework if the class is of another package."""
+    """Decide how to guard losses of a class; ``scope`` is the framework to assume for a class of another package."""
     names = [f'{get_package(base)}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
     framework = next((one for one in (package, scope) if one in GUARDED_FRAMEWORKS), 'mmseg')

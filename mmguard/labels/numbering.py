@@ -12,7 +12,7 @@ COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68
 
 
 class Framework(NamedTuple):
-    """Numbering that a framework's own COCO data set uses."""
+    """Detection framework, and how its own COCO data set numbers the categories."""
 
     title: str  #: Name of the framework in messages.
     labels: str  #: ``'positions'`` in the list of categories, or ``'ids'``.

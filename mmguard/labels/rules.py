@@ -238,7 +238,7 @@ def build_label_error(
 
 
 def count_values(label: np.ndarray, most: int = 0) -> Dict[int, int]:
-    """Return {value: count} of an integer array, ascending; if values span a wide range, only the ``most`` frequent."""
+    """Return {value: count} of an integer array, sorted; only the ``most`` frequent values if their range is wide."""
     if not label.size:
         return {}
     low, high = int(label.min()), int(label.max())

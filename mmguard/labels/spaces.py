@@ -3,12 +3,12 @@
 :func:`mmguard.config.parts.from_config` reads them from a config tree, :func:`from_model` from a built model. Heads of
 a config and built heads have the same interface, :class:`Head`.
 
-- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head with one sigmoid
-  channel has the classes 0 and 1.
+- Pixel heads of mmseg index their scores by the label of a map, and ignore the label ``ignore_index``. A head with one
+  sigmoid channel has the classes 0 and 1.
 - Semantic heads of mmdet index their scores by the label of a stuff map. The head of Panoptic FPN has
   ``num_stuff_classes + 1`` channels, but its label maps contain things and stuff, because the head itself merges all
   things into one class.
-- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps, if the data set has maps; they
+- MaskFormer and Mask2Former of mmdet take things from instances and, if the data set has maps, stuff from maps; they
   skip 255 and all other labels of a map. mmseg's heads of these names take classes only from maps.
 - Heads of boxes, masks and queries index their scores by the label of an instance.
 - Region proposals are class agnostic: their losses get zeros instead of labels. Open-vocabulary heads look a label up
@@ -65,7 +65,7 @@ class LabelSpaces:
         return self.instances if kind == 'instances' else self.pixels
 
     def to_dict(self) -> Dict[str, Space]:
-        """Return {kind: space} for each kind that has a space."""
+        """Return {kind: space}, without the kinds whose space is ``None``."""
         return {kind: space for kind in KINDS for space in [self.get(kind)] if space is not None}
 
     def override(self, other: LabelSpaces) -> LabelSpaces:
@@ -73,7 +73,7 @@ class LabelSpaces:
         return replace(self, **{name: value for name, value in vars(other).items() if value})
 
     def find_disagreeing(self, kind: str) -> List[Space]:
-        """Return the spaces of all heads of a kind if their numbers of classes differ, else []."""
+        """Return the spaces of all heads for a kind of label if their numbers of classes differ, else []."""
         found = [space for space in self.heads if space.kind == kind]
         return found if len({space.num_classes for space in found}) > 1 else []
 
@@ -217,7 +217,7 @@ def collect_label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named
 
 
 def _choose_leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
-    """Find the first name of ``GROUPS`` that a head has; return the space with the fewest classes of such heads."""
+    """Return the space with the fewest classes in the first group of ``GROUPS`` that has a space, or ``None``."""
     for group in GROUPS[kind]:
         found = [space for space in spaces if space.kind == kind and group in split_path(space.place)]
         if found:
@@ -253,7 +253,7 @@ def _find_ignore_index(head: Head, group: str) -> int:
 
 
 def find_ignore_index(loss: Any) -> int:
-    """Return the ``ignore_index`` of a loss (config, module, or list: its first item), or NOT_IGNORED if unset."""
+    """Return the ``ignore_index`` of a loss (config or module; the first of a list), or NOT_IGNORED if unset."""
     if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
         loss = loss[0]
     if isinstance(loss, dict):

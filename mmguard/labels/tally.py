@@ -39,13 +39,11 @@ class Tally:
         total (int): Elements seen.
         skipped (int): Invalid elements that were taken out of training.
         remapped (int): Invalid elements that were clipped to a class.
-        values (dict[int, int]): Raw value -> number of elements skipped or clipped because of it; the 32 most
-            frequent values.
+        values (dict[int, int]): Raw value -> number of elements skipped or clipped; only the 32 most frequent values.
         source (str, optional): The file that the elements come from.
         reasons (dict[str, int]): For instances: reason (``'label'``, or the fault of the box) -> number of instances.
             Each instance counts once.
-        mapped (int): Elements that the user's own ``label_map`` changed: not a mistake, so ``bool()`` ignores
-            them.
+        mapped (int): Elements changed by the user's own ``label_map``: not a mistake, so ``bool()`` ignores them.
         other_values (int): Elements skipped or clipped with a value that ``values`` leaves out.
 
     Example:
@@ -150,7 +148,7 @@ def read_counts(counts: Dict[str, Any]) -> Tally:
 
 
 def add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
-    """Add up counts by key."""
+    """Add two dicts of counts, key by key."""
     if not left or not right:
         return dict(left or right)
     added = dict(left)
@@ -171,7 +169,7 @@ class LabelGuardError(ValueError):
 
     Args:
         message (str): The fault, the file or tensor, and advice.
-        tallies (Sequence[Tally]): The failure cases as data: file, values and counts. Empty if the error comes from a
+        tallies (Sequence[Tally]): The invalid labels as data: file, values and counts. Empty if the error comes from a
             dataloader worker, which passes on only the message.
         positions (Sequence[tuple]): Indices of the first invalid elements in the label array.
     """

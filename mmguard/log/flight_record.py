@@ -24,8 +24,8 @@ _SURPLUS = 10
 class FlightRecord:
     """JSON-lines file of bounded size with at least the last ``capacity`` batches; replaces an existing file.
 
-    Each line is passed to the operating system immediately, so no line is missing after a kill. A line that could not
-    be written, e.g. on a full disk, is written with the next line; ``error`` is the reason. The process holds a lock on
+    Each line is passed to the operating system immediately, so lines survive a kill. A line that could not be
+    written, e.g. on a full disk, is written with the next line; ``error`` is the reason. The process holds a lock on
     the file as long as it lives and writes, so a reader can tell if the training still runs.
     """
 

@@ -50,10 +50,10 @@ class GuardLog:
 
     Attributes:
         folder (Path): The folder of its files.
-        modes (list[str]): The modes that the log has: ``'train'``, ``'val'``, ``'test'`` or some of them.
+        modes (list[str]): The modes in the log, out of ``'train'``, ``'val'`` and ``'test'``.
         problems (list[str]): Parts that could not be read.
         run (LoggedRun): The records of all ranks.
-        lines (dict[str, LoggedStats]): Mode -> the sums of its lines.
+        lines (dict[str, LoggedStats]): Mode -> the sums of its log lines.
 
     Raises:
         ImportError: ``to_frame`` is called without pandas, or ``plot`` without matplotlib.
@@ -71,8 +71,8 @@ class GuardLog:
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per iteration; iterations without invalid labels have counts of 0.
 
-        The columns are ``mode``, ``step`` (the training iteration, also of a validation), ``iter`` (the iteration in
-        its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
+        The columns are ``mode``, ``step`` (the training iteration, even for a validation), ``iter`` (the iteration
+        in its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
         ``remapped_instances``, ``loss_skipped`` and ``loss_remapped``.
         """
         rows = [(*place, *counts) for place, counts in self._iterate_rows()]
@@ -100,7 +100,7 @@ class GuardLog:
         ]
 
     def totals(self, mode: str) -> Stats:
-        """Return the sums of a mode over all iterations, or over those with a log line if the record is missing."""
+        """Return the sums of a mode over all iterations; if the record is missing, only over those with a log line."""
         lines, totals = self.lines[mode], self.run.modes[mode].totals
         if lines.sums and not totals:  # the record is missing, or empty: the training died in its first minute
             totals = lines.totals()
@@ -187,7 +187,7 @@ class GuardLog:
 
 
 def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
-    """Return (mode, training iteration, iteration of the loop); the two are equal except in a validation."""
+    """Return (mode, training iteration, iteration of the loop); the iterations differ only in a validation."""
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 

@@ -303,7 +303,10 @@ class ConsoleLines:
         return describe_offence(join('', ('guard: ', describe_place(mode, begin, end))), window) if window else ''
 
     def end_loop(self, mode: str, loop: ModeStats, log: str) -> str:
-        """Return the summary of a loop, or only the last line of a validation or test with an earlier one's result."""
+        """Return the summary of a loop, or only the line about its last iterations.
+
+        In validation and test, only the first loop with and the first loop without invalid labels get a summary.
+        """
         line, result = self.end_window(mode), (mode, bool(loop.sums))
         if mode != 'train' and result in self._closed:
             return line

@@ -1,4 +1,4 @@
-"""Reader of the files of a run: it reads the lines of the log, sums them by mode, and adds up the records."""
+"""Reader of the files of a run: it reads log lines, sums them by mode, and adds up the records of all ranks."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class LoggedStats(ModeStats):
         return sum(most.values())
 
     def totals(self, loops: Optional[Stats] = None) -> Stats:
-        """Return the sums of the lines; the numbers of all iterations and files are unknown."""
+        """Return the sums of the lines; the totals of iterations and files are 0, because no line has them."""
         return replace(super().totals(loops), files=0, offending_iterations=self.count_iterations())
 
 
@@ -213,7 +213,7 @@ class RunFiles:
 
 
 def find_run(target: Path) -> RunFiles:
-    """Return all files of the run that a file (log, record, flight record) is from, or of the newest run in a folder.
+    """Return all files of the run that a file (log, record, flight record) belongs to, or of a folder's newest run.
 
     Raises:
         NotALog: Nothing was found.
@@ -250,7 +250,7 @@ def _find_newest(folder: Path) -> RunFiles:
 
 
 def _detect_content(path: Path) -> str:
-    """Return ``'crash'``, ``'record'`` or ``'log'``, judged by the first line of a file, or by the whole file."""
+    """Return ``'crash'``, ``'record'`` or ``'log'``, judged by the first line of a file, or else by the whole file."""
     with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs reports what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)

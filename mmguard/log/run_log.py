@@ -158,7 +158,7 @@ class ModeStats:
         return [replace(tally, source=find_path(str(tally.source), self.roots)) for tally in found]
 
     def totals(self, loops: Optional[Stats] = None) -> Stats:
-        """Return the sums of the current loop, or the given ``loops``, with the numbers of files filled in."""
+        """Return ``loops``, or the sums of the current loop if it is ``None``, with the numbers of files filled in."""
         return replace(
             self.sums if loops is None else loops, files=len(self.files), offending_files=self.files.offending
         )
@@ -178,8 +178,8 @@ class RunLog:
     The sums have their own file, because readers of the log (``pandas.read_json(lines=True)``, ``jq``) rely on
     one iteration per line. They are written at the start and the end of a loop, and once a minute in between. A run
     that continues in the same folder is added to the runs in the file; a file that cannot be read is kept, and the new
-    run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Every rank other than 0 has its own files. Nothing is
-    raised if the disk cannot be written: see :meth:`take_problems`. ``framework`` is ``'openmmlab'``, ``'pytorch'``
+    run gets ``label_guard.2.json`` and ``label_guard.2.jsonl``. Every rank other than 0 has its own files. No error is
+    raised if a file cannot be written: see :meth:`take_problems`. ``framework`` is ``'openmmlab'``, ``'pytorch'``
     (your own loop) or ``'nnunet'``.
     """
 
@@ -285,7 +285,7 @@ class RunLog:
         self._lines.close()
 
     def take_problems(self) -> List[str]:
-        """Return new messages about files that cannot be written or continued or are full; report each problem once."""
+        """Return new messages about files that are full or cannot be written or continued; report each problem once."""
         if not (self._lines.error or self._error or self._lines.is_full or self._kept):
             return []
         problems = {}

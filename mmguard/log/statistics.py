@@ -1,4 +1,4 @@
-"""Statistics: sums of tallies over one or more iterations, a loop or a run, and for each of its files."""
+"""Statistics: sums of tallies over one or more iterations, over a loop or a run, and for each file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ByKind = Dict[str, List[Tally]]
 
 
 def group_tallies(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
-    """Return ``{'pixels': [...], 'instances': [...]}`` with copies of the given tallies' lists."""
+    """Return ``{'pixels': [...], 'instances': [...]}`` with copies of the two lists."""
     return {'pixels': list(pixels), 'instances': list(instances)}
 
 
@@ -140,7 +140,7 @@ class Stats:
         return self
 
     def add_sums(self, other: Stats) -> None:
-        """Add all counts of ``other``, but not the images that are kept for the next report."""
+        """Add the sums of ``other``, but not the tallies of single images, which are kept only for the next report."""
         self.iterations += other.iterations
         self.offending_iterations += other.offending_iterations
         self.files += other.files
@@ -161,7 +161,7 @@ class Stats:
             images.update({kind: _condense_tallies(tallies) for kind, tallies in images.items()})
 
     def vector(self) -> List[int]:
-        """Return the counts that ranks sum, in the order of ``SCALARS`` and ``SEEN``."""
+        """Return the counts to be summed over all ranks, in the order of ``SCALARS`` and ``SEEN``."""
         pixels, instances = self.kinds['pixels'], self.kinds['instances']
         skipped = remapped = total = 0
         for loss in self.losses.values():
@@ -278,7 +278,7 @@ def _list_images(tallies: ByKind) -> List[Dict[str, Any]]:
 class PerFileStats:
     """Counts of every file of a mode; a million offending files take less than 300 MB.
 
-    Counts are kept for all files, values for at least the ``detailed`` worst files (for all if it is ``None``).
+    Counts are kept for all files, invalid values for at least the ``detailed`` worst files (``None``: for all files).
     """
 
     def __init__(self, detailed: Optional[int] = DETAILED) -> None:
@@ -310,10 +310,10 @@ class PerFileStats:
             self._indices.setdefault(name, len(self._indices))
 
     def add(self, kind: str, tally: Tally) -> bool:
-        """Add the tally of a file, ``tally.source``; return True if its invalid values equal those of its last tally.
+        """Add the tally of a file, ``tally.source``; return True if the file's last tally had the same invalid values.
 
-        The log then needs only the sums. The counts of several values must be equal, too; the count of a single value
-        follows from the sums.
+        If True, the log line needs only the sums. If there are several values, their counts must be equal, too; the
+        count of a single value follows from the sums.
         """
         name, offence = str(tally.source), _hash_offence(tally)
         index = self._indices.setdefault(name, len(self._indices))

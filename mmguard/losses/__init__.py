@@ -1,4 +1,4 @@
-"""Losses registered with mmengine: these average like mmseg's, those of :mod:`mmguard.losses.mmdet` like mmdet's.
+"""Losses registered with mmengine; those imported here average like mmseg's, those in ``losses.mmdet`` like mmdet's.
 
 Imports :mod:`mmguard.nn`, :mod:`mmguard.functional`, the packages below them, and mmengine.
 """

@@ -172,7 +172,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
-            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+            LabelGuardError: A label is invalid, and ``on_invalid`` is ``'raise'``.
         """
         assert reduction_override in (None, 'none', 'mean', 'sum')
         if kwargs and not (self.use_mask or (self.use_sigmoid and self.sigmoid_takes_any_keyword)):

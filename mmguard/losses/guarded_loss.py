@@ -25,15 +25,15 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     If all labels are valid, the value is that of the wrapped loss. A batch without any label to train on gives 0 with
     gradient 0. Attributes that heads read or set (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) are those of
-    the wrapped loss, also if they change during training. ``isinstance`` sees the guard as the wrapped loss, because
+    the wrapped loss, even if they change during training. ``isinstance`` sees the guard as the wrapped loss, because
     some heads choose their targets by the class of the loss.
 
     Args:
-        loss (str, type, dict or nn.Module): The type of the loss, which is built in the current scope with
-            ``arguments``, or the config of the loss, or the loss itself.
+        loss (str, type, dict or nn.Module): The type of the loss (built in the current scope with ``arguments``), the
+            config of the loss, or the loss itself.
         num_classes (int, optional): Valid labels are ``[0, num_classes)``. Default: the classes of the scores.
-        ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None`` means that of
-            the loss (``ignore_index`` or ``ignore_label``).
+        ignore_index (int, optional): The label to ignore, unless a call passes another one. ``None``
+            uses that of the loss (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
         arguments: Arguments of the loss, written next to its type. mmdet's heads read some of them there before the
             loss is built.
@@ -168,7 +168,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
         Raises:
             ValueError, TypeError: Shapes or dtypes that do not fit.
-            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+            LabelGuardError: A label is invalid, and ``on_invalid`` is ``'raise'``.
         """
         if self._named and len(args) > self._unnamed:
             kwargs.update(zip(self._named, args[self._unnamed :]))
@@ -284,8 +284,7 @@ def build_guarded_losses(scope: str, base: Type[GuardedLossBase], module: str) -
 
     ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
     ``ignore_index`` and ``on_invalid`` of the guard. If a loss cannot be guarded, instantiating its class raises an
-    error that says why. Losses that have their own guarded class are left out. ``pickle`` finds the classes in
-    ``module``.
+    error that says why. Losses with their own guarded class are left out. ``pickle`` finds the classes in ``module``.
     """
     found: Dict[str, type] = {}
     for full_name in (*GUARD_BY_NAME, *REASONS):

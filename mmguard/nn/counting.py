@@ -58,7 +58,7 @@ def has_unread_counts() -> bool:
 
 
 def format_report(name: str, tally: Tally) -> str:
-    """Return the line that reports the counts of all losses of a class.
+    """Return the line that reports the summed counts of all losses of one type.
 
     Example:
         >>> format_report('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))

@@ -57,7 +57,7 @@ class LossGuard:
 
 
 def select_scores(keep: Tensor, pred: Tensor, fill: float = 0) -> Tensor:
-    """Return the scores with ``fill`` where ``keep`` is False, in one pass; ``masked_fill`` would copy first."""
+    """Return the scores with ``fill`` where ``keep`` is False, in one pass (``masked_fill`` would copy first)."""
     # Contiguous, like the result of masked_fill: stock losses flatten with view().
     return torch.where(keep, pred, pred.new_full((), fill)).contiguous()
 

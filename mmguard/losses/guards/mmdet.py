@@ -46,9 +46,9 @@ def reshape_weight(weight: Tensor, pred: Tensor) -> Tensor:
 
 
 def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tuple[Tensor, Tensor]:
-    """Count the elements that an ``avg_factor`` counts; return the numbers of the valid ones and of all: 0-d.
+    """Return the numbers of valid elements and of all elements that an ``avg_factor`` counts: 0-d.
 
-    ``counted`` and ``skipped`` are masks of valid and invalid elements; those with weight 0 are not counted.
+    ``counted`` and ``skipped`` are masks of valid and invalid elements. Elements with weight 0 are not counted.
     """
     if weight is not None:
         weighs = (reshape_weight(weight, pred) != 0).any(dim=1)
@@ -58,7 +58,7 @@ def count_weighted(counted: Tensor, skipped: Tensor, weight: Optional[Tensor], p
 
 
 def mean_correction(sanitized: Sanitized) -> Tensor:
-    """Return the ratio that converts a mean over all elements, with 0 for excluded ones, to a mean over the others."""
+    """Return the ratio that turns a mean in which excluded elements have loss 0 into a mean without them."""
     return correct_for_excluded(sanitized.keep.sum(), sanitized.keep.numel())
 
 

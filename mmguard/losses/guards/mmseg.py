@@ -54,7 +54,7 @@ class OhemGuard(LossGuard):
 
 
 def _is_finite(scores: Tensor) -> Tensor:
-    """Compute ``scores.isfinite().all()`` ten times as fast, from minimum and maximum, which are NaN if a score is."""
+    """Compute ``scores.isfinite().all()`` ten times as fast: the minimum and the maximum are NaN if a score is NaN."""
     return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
 
 
