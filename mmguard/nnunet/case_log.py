@@ -1,4 +1,4 @@
-"""Log of a guarded nnU-Net trainer that prints invalid labels, and writes files for ``mmguard report``."""
+"""Log of a guarded nnU-Net trainer: prints invalid labels and final counts, and writes files for ``mmguard report``."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class GuardedLabelLoss(nn.Module):
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return int64 (3,): voxels seen, skipped, remapped by the first forward since the last call, or ``None``."""
+        """Return int64 [seen, skipped, remapped] voxels of the first forward since the last call; if none, ``None``."""
         counts, self._counts = self._counts, None
         return counts
 
