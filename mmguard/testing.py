@@ -1,6 +1,6 @@
 """Assertions about a data pipeline, a loss, a model or a metric, for tests with pytest or in plain PyTorch code.
 
-They test on small inputs what every valid training must do, as ``mmguard dry-run`` does. Each assertion returns a
+Like ``mmguard dry-run``, they test on small inputs what every valid training must do. Each assertion returns a
 result that says what was run, or raises :class:`PropertyFailure` if a property is broken or could not be tested. See
 ``docs/testing.md``. OpenMMLab is not needed.
 """
@@ -61,7 +61,7 @@ def assert_moves_together(
         Result: Gives the number of images in which the figure was seen.
 
     Raises:
-        PropertyFailure: Image and label differ; the message names the shift or flip that aligns them, and the seed.
+        PropertyFailure: Image and label differ (see the message: seed, shift or flip), or no figure was found.
 
     Example:
         >>> print(assert_moves_together(lambda image, mask: (image[:, ::-1], mask[:, ::-1])))
@@ -131,7 +131,7 @@ def label_to_output(
         make_batch (callable): Takes a class; returns inputs, which are the same for each class, and a target of this
             class only.
         scores (callable, optional): Returns the scores, of shape (N, C, ...), from the model's result. By default the
-            whole result is the scores.
+            result itself is taken as the scores.
 
     Example:
         >>> batch = lambda label: (torch.ones(2, 4), torch.full((2,), label))

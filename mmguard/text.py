@@ -292,7 +292,7 @@ def find_own_failure(error: BaseException) -> str:
 
 
 def describe_exit(error: SystemExit) -> str:
-    """Describe a SystemExit, which a program that mmguard imports or runs has raised.
+    """Describe a SystemExit that was raised by a program that mmguard imports or runs.
 
     Example:
         >>> describe_exit(SystemExit(0))

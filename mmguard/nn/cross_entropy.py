@@ -43,7 +43,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss like :func:`mmguard.functional.cross_entropy`, and record the counts."""
+        """Compute the loss like :func:`mmguard.functional.cross_entropy`; ``tally()`` returns the counts."""
         loss, counts = cross_entropy_and_counts(
             input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing, self.on_invalid
         )
@@ -87,7 +87,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
         self.on_invalid = check_on_invalid(on_invalid)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Compute the loss like :func:`mmguard.functional.binary_cross_entropy_with_logits`, and record the counts."""
+        """Compute :func:`mmguard.functional.binary_cross_entropy_with_logits`; ``tally()`` returns the counts."""
         loss, counts = binary_cross_entropy_with_logits(
             input,
             target,

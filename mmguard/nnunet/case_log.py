@@ -1,4 +1,4 @@
-"""Log of a guarded nnU-Net trainer: lines and final counts for the console, and files for ``mmguard report``."""
+"""Log of a guarded nnU-Net trainer: prints invalid labels and final counts, and writes files for ``mmguard report``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mmguard.text import visible
 
 
 class CaseLog:
-    """Log of a guarded nnU-Net training: prints lines, and writes files for ``mmguard report`` like LabelGuardHook.
+    """Log of a guarded nnU-Net training that prints invalid labels, and writes the same log files as LabelGuardHook.
 
     The console shows one line for each of the first 20 iterations with invalid labels, then at most one
-    line per 10 s. The file has one line, with cases and values, for every iteration with invalid labels.
+    line per 10 s. ``label_guard.jsonl`` has a line, with cases and values, for every iteration with invalid labels.
 
     Args:
         folder (str): Folder of the log files, which are created at the first line.
@@ -63,8 +63,8 @@ class CaseLog:
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
-            place (dict[str, int]): ``iter``, the iteration of the epoch, counted from 1; ``epoch``, counted as in
-                nnU-Net; and ``step``, the number of training iterations so far.
+            place (dict[str, int]): ``iter``, the iteration of the epoch, counted from 1; ``epoch``, counted from 0 as
+                in nnU-Net; and ``step``, the number of training iterations so far.
             stats (Stats): The statistics of the iteration.
             cases (sequence of str): The cases of the batch.
         """
@@ -93,7 +93,7 @@ class CaseLog:
         self._epoch.clear()
 
     def close(self) -> None:
-        """Print the counts of the training and the worst cases, and close the log files."""
+        """Print the counts of the whole training and its worst cases, and close the log files."""
         for mode, stats in self._log.modes.items():
             self._log.end(mode)
             summary = summarize_loop(mode, stats, WORST, self._log.lines)
@@ -102,7 +102,7 @@ class CaseLog:
         self._log.close()
 
     def _describe_valid(self) -> Dict[str, Any]:
-        """Return what the log file stores about valid labels: settings of the guard, class names and raw folder."""
+        """Return the entries of the log file about valid labels: settings of the guard, class names and raw folder."""
         guard = {**self._rule.to_json(), 'ignore_index': self._find_ignored()}
         return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
 

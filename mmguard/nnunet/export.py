@@ -65,7 +65,7 @@ def _explain_failure() -> str:
     if spec is None or not spec.submodule_search_locations:
         return (
             f'nnunetv2 is not installed for {sys.executable}. The trainer runs inside nnU-Net: install mmguard into '
-            f'the environment of nnUNetv2_train, or `pip install nnunetv2` here'
+            f'the environment of nnUNetv2_train, or run `pip install nnunetv2` here'
         )
     package = Path(next(iter(spec.submodule_search_locations)))
     # Read, not imported: nnU-Net takes seconds to import.

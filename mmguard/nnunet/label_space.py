@@ -21,8 +21,8 @@ def list_valid_labels(label_manager: Any) -> List[int]:
         label_manager (LabelManager): nnU-Net's label manager, built from ``dataset.json``.
 
     Returns:
-        list[int]: All declared labels if they form regions, else only those with an output of the network: nnU-Net
-        makes as many outputs as there are labels, so a label after a gap may have none.
+        list[int]: All declared labels if the data set has regions, else the labels for which the network has an output.
+        nnU-Net makes as many outputs as there are labels, so a label after a gap may not have an output.
     """
     labels = [int(label) for label in label_manager.all_labels]
     if label_manager.has_regions:
@@ -60,7 +60,7 @@ def build_label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRul
 
 
 class _RuleWithGaps(LabelRule):
-    """Rule that ignores the values in gaps between the labels by its ``label_map``, but counts them as invalid."""
+    """Rule whose ``label_map`` ignores the values in gaps between the labels; these values count as invalid."""
 
     def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         sanitized, tally = super().sanitize(label, source)

@@ -35,7 +35,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitiz
 def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
     """Compute ``TopKLoss``: the mean over the k % of the voxels with the largest loss.
 
-    nnU-Net takes k % of all voxels, including declared ignored voxels; this loss takes k % of all except invalid ones.
+    nnU-Net takes k % of all voxels, including ignored voxels; this loss takes k % of the valid and the ignored voxels.
 
     Args:
         stock (TopKLoss): nnU-Net's loss.
@@ -71,7 +71,7 @@ def binary_cross_entropy(
 
 
 def _compute_per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
-    """Compute nnU-Net's cross entropy of the kept voxels: the sum, or one value per voxel, as ``reduction`` says."""
+    """Compute nnU-Net's cross entropy of the kept voxels: the sum, or with ``reduction='none'`` a value per voxel."""
     return F.cross_entropy(
         logits,
         torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
@@ -150,7 +150,7 @@ class GuardedLabelLoss(nn.Module):
         return loss
 
     def take_counts(self) -> Optional[Tensor]:
-        """Return int64 (3,): voxels seen, skipped, remapped in the first forward since the last call; else ``None``."""
+        """Return int64 [seen, skipped, remapped] voxels of the first forward since the last call; if none, ``None``."""
         counts, self._counts = self._counts, None
         return counts
 
@@ -205,7 +205,7 @@ class GuardedRegionLoss(nn.Module):
 
 
 def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: bool) -> nn.Module:
-    """Return a guarded loss in place of a loss of nnU-Net, which may be in a ``DeepSupervisionWrapper``.
+    """Return the guarded version of a loss of nnU-Net; a ``DeepSupervisionWrapper`` around the loss is kept.
 
     Args:
         loss (nn.Module): Result of ``_build_loss`` of a trainer.

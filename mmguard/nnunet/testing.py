@@ -17,14 +17,14 @@ __all__ = ['assert_nnunet']
 
 
 def assert_nnunet(trainer: Any, tries: int = 8) -> List[Result]:
-    """Assert that nnU-Net's augmentation moves image and labels together, and each label or region trains its output.
+    """Assert that nnU-Net's augmentation moves image and labels together, and that each label trains its own output.
 
     Args:
-        trainer (nnUNetTrainer): A trainer of any class, after ``initialize()``. Its data are not read.
+        trainer (nnUNetTrainer): A trainer of any class, of labels or regions, after ``initialize()``. No data are read.
         tries (int): Number of seeds for each plane of a volume.
 
     Returns:
-        list[Result]: One result per plane, and one for the outputs: a note if no label clearly raises an output.
+        list[Result]: One result per plane, and one for the outputs; it is a note if no label clearly raises an output.
 
     Raises:
         PropertyFailure: Image and labels move differently (the message names the shift or flip, and the seed), or a

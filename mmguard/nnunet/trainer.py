@@ -65,8 +65,8 @@ class GuardsLabels:
         manager = self.label_manager
         declared = '' if manager.ignore_label is None else f', ignored {manager.ignore_label}'
         self._print_line(
-            f'guard: valid labels {", ".join(map(str, list_valid_labels(manager)))}{declared}; others: '
-            f'on_invalid={self.on_invalid!r}'
+            f'guard: valid labels {", ".join(map(str, list_valid_labels(manager)))}{declared}; treatment of '
+            f'other labels: on_invalid={self.on_invalid!r}'
         )
         missing = find_labels_without_output(manager)
         if missing:
@@ -144,7 +144,7 @@ class GuardsLabels:
         self._get_case_log().close()
 
     def _split_batch(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
-        """Separate a batch and its tallies, raise on invalid labels if ``on_invalid='raise'``, and reset counters."""
+        """Separate a batch from its tallies; raise on invalid labels if ``on_invalid='raise'``; reset loss counts."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
             batch, tallies = sanitize_batch(batch, self._build_rule())

@@ -25,7 +25,7 @@ _WIDTH = 4 + 2 * VALUES
 
 
 def to_tensor(tally: Tally, several: bool = True) -> Tensor:
-    """Encode a tally as int64, shape (4 + 2 * VALUES,).
+    """Encode a tally as an int64 tensor of shape (4 + 2 * VALUES,).
 
     The numbers are ``several`` (1 if the segmentation has several resolutions), elements seen, skipped and remapped,
     then pairs of value and count, padded with 0.
@@ -60,8 +60,8 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
         batch (dict): Batch of nnU-Net's data loader: ``data``, ``target``, and in ``keys`` the names of the cases.
 
     Returns:
-        tuple: The batch as nnU-Net expects it, and a tally per sample, or ``None`` if the batch did not pass the
-        guarded transforms.
+        tuple: The batch as nnU-Net expects it; and a list with a tally per sample, which is ``None`` if the batch did
+        not pass the guarded transforms.
     """
     target = batch['target']
     if not isinstance(target, list) or not _is_tally(target[-1]):
@@ -80,7 +80,7 @@ def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Returns:
-        tuple: A new batch, and a tally per sample, counted in the target or in the first target of the list.
+        tuple: A new batch, and a tally per sample. If the target is a list, only its first tensor is counted.
     """
     target, cases = batch['target'], find_case_names(batch)
     sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
@@ -116,19 +116,19 @@ _MAKE_TARGETS = (MoveSegAsOneHotToDataTransform, ConvertSegmentationToRegionsTra
 
 
 class GuardedTransforms(BasicTransform):
-    """nnU-Net's transforms with a check of every voxel's label, in the data loader's workers.
+    """nnU-Net's transforms with a check of every voxel's label, which runs in the data loader's workers.
 
     Invalid labels are sanitized before regions are made from them (where they would silently become background)
     and before targets are downsampled. The tally travels as the last entry of the sample's segmentation, see
     :func:`append_tally`.
 
     Args:
-        transforms (ComposeTransforms): Those of nnU-Net, for training or validation. If ``rule.ignore_index`` is
+        transforms (ComposeTransforms): nnU-Net's transforms for training or validation. If ``rule.ignore_index`` is
             ``EXCLUDED_LABEL``, regions get one more channel, which marks the voxels to leave out.
         rule (LabelRule): Defines the valid labels and the treatment of the rest.
 
     Raises:
-        TypeError: ``transforms`` does not hold a list.
+        TypeError: ``transforms.transforms`` is not a list.
     """
 
     def __init__(self, transforms: Any, rule: LabelRule) -> None:

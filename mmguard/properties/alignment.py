@@ -1,4 +1,4 @@
-"""Detection of shifts and flips of an image against its label, with test figures that were drawn into both."""
+"""Detection of shifts and flips between an image and its label, by test figures that were drawn into both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 
 
 def describe_displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarray] = None) -> Optional[str]:
-    """Describe how an image must be flipped and shifted to match a figure best.
+    """Describe how an image is flipped and shifted relative to a figure that was drawn into it.
 
     The sign of the correlation is ignored: Invert and Solarize reverse it. ``valid`` is False at ignored pixels.
     Return ``''`` if the image is not displaced, and ``None`` if the figure cannot be seen in the image.

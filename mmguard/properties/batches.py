@@ -1,4 +1,4 @@
-"""Tests on changed batches: without targets, without one class, half ignored, or as small as an epoch's last batch."""
+"""Tests on changed copies of a batch: without targets, without one class, or as small as the last batch of an epoch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Variant = Tuple[str, Dict[str, Any], float, str]
 
 
 def check_variants(program: Program) -> List[Result]:
-    """Train on changed batches; a failing or infinite loss counts as broken if the user's data have such batches."""
+    """Test changed batches; a failing or infinite loss counts as broken only if the user's data have such batches."""
     data, where, is_made_up = choose_batch(program)
     if not isinstance(data.get('data_samples'), (list, tuple)) or not torch.is_tensor(data.get('inputs')):
         raise DoesNotApply('a batch is not one tensor of images with a list of samples')
@@ -52,7 +52,7 @@ def check_variants(program: Program) -> List[Result]:
 
 
 def choose_batch(program: Program) -> Tuple[Any, str, bool]:
-    """Return the user's first batch, or a made-up one if that fails, with a description and True if it is made up."""
+    """Return the user's first batch (or if that fails, a made-up batch), its description, and True if it is made up."""
     try:
         first = preprocess_batch(program, 0)
         if first.size:

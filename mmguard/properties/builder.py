@@ -50,7 +50,7 @@ class Builder(Worker):
         self._known: Dict[bytes, Reply] = {}
 
     def compare(self, before: ReadConfig, after: ReadConfig) -> Verification:
-        """Verify the parts that an edit changes; the state is ``'broken'`` if a part works only before the edit."""
+        """Verify the parts that an edit changes; the state is ``'broken'`` if a part fails only after the edit."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verification(NOT_VERIFIED, 'MMEngine cannot build this config')
         one, other = before.written, after.written
@@ -74,7 +74,7 @@ class Builder(Worker):
         return Verification(VERIFIED, '', tried)
 
     def call(self, config: ReadConfig, part: str, share: float = 1.0) -> Reply:
-        """Build and call a part of a config in a ``share`` of the time left; the reply says why if it was not tried."""
+        """Build and call a part of a config in a ``share`` of the time left, or reply why the part is not tried."""
         try:
             key = pickle.dumps((part, config.written))
         except Exception as error:  # functions and objects in the config
@@ -135,7 +135,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
 
 
 def _train(program: Any) -> None:
-    """Compute the loss of made-up samples with all labels; raise if it is infinite or a label has no output."""
+    """Compute the loss of made-up samples with the user's labels; raise if it is infinite or a label has no output."""
     import torch
 
     from mmguard.properties.readings import count_labels

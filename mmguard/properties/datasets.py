@@ -89,7 +89,7 @@ def walk_objects(leaf: Any, limit: int) -> Iterator[Dict[str, Any]]:
 
 
 class WatchedStep:
-    """Proxy of a pipeline step. Calling it runs ``on_step(step, results)``; it has the attributes of the step."""
+    """Proxy of a pipeline step: has the attributes of the step, but calling it runs ``on_step(step, results)``."""
 
     def __init__(self, step: Any, on_step: OnStep) -> None:
         self._step = step

@@ -96,7 +96,7 @@ def _measure_padding(program: Program, data: Dict[str, Any], loaded: Any) -> flo
 
 
 def shrink_size(inputs: Tensor, most: float, least: int) -> List[int]:
-    """Return the [height, width] to which to shrink images (N, C, H, W): about ``most`` pixels, sides >= ``least``."""
+    """Return [height, width] to shrink images (N, C, H, W) to about ``most`` pixels in all, with sides >= ``least``."""
     factor = (most / inputs[:, 0].numel()) ** 0.5
     return [max(min(least, side), round(side * factor / _MULTIPLE) * _MULTIPLE) for side in inputs.shape[-2:]]
 
@@ -233,7 +233,7 @@ def _step(program: Program, optimizer: Any, steps: _Steps) -> None:
 
 
 def _count(program: Program, steps: _Steps) -> None:
-    """Count the labels of the last batch, and measure image edges at the borders of their own and of other labels."""
+    """Count the labels of the last batch, and measure image edges at label borders of the same and of other images."""
     data = steps.batches[-1].data
     samples = data.get('data_samples') if isinstance(data, dict) else None
     pictures = []
@@ -252,7 +252,7 @@ def _count(program: Program, steps: _Steps) -> None:
 
 
 def check_shapes(program: Program, batch: FirstBatch) -> List[Result]:
-    """Run the model on the meta device at the full size of a scaled batch; report it if only the scaled size works."""
+    """Run the model on the meta device at the scaled and full size of a batch; report if only the full size fails."""
     model, channels = copy.deepcopy(program.build_model()).to('meta'), batch.data['inputs'].shape[1]
     for number, *sides in (batch.scaled, batch.size):
         try:
@@ -283,7 +283,7 @@ def _judge_gradients(program: Program, runner: Any, steps: _Steps) -> List[Resul
         return results
     left = [name for name in sorted(steps.used) if id(trainable.get(name)) not in held]
     if left:
-        words = f'the optimizer does not update {quantity(len(left), "parameter")} with a gradient, such as {left[0]}'
+        words = f'the optimizer lacks {quantity(len(left), "parameter")} with a gradient, such as {left[0]}'
         results.append(broken('optim_wrapper', words, dict(parameters=left[:20])))
     return results
 
@@ -312,7 +312,7 @@ def _judge_labels(program: Program, steps: _Steps) -> List[Result]:
         results.append(note('data_preprocessor', words))
     own, others = ([one for one in shares if one] for shares in steps.edges)
     if len(own) > 3 and len(others) > 3 and np.mean(own) < _OWN_EDGES * np.mean(others):
-        words = f'image edges are {np.mean(own):.2f} times the average at the borders of their own labels, and '
+        words = f"image gradients are {np.mean(own):.2f} times their average at borders of the image's own label, and "
         words += f'{np.mean(others):.2f} times at the label borders of other images. Draw one image with its label'
         results.append(note('labels', words, dict(own=float(np.mean(own)), others=float(np.mean(others)))))
     if not readings:

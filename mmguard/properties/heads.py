@@ -1,4 +1,4 @@
-"""Tests that labels train their outputs, weights act on their classes, ignored pixels do not train, strides match."""
+"""Tests of a model's heads: their outputs, their class weights, their handling of ignored pixels, and their strides."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _find_outputs(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Return {loss: {label: negative gradient of each output, summed over the label's pixels}} for one batch."""
+    """Return {loss: {label: negative part of each output's gradient, summed over the label's pixels}} for a batch."""
     samples = program.build_samples(program.find_side(), classes, seed)
     truth = torch.cat([get_label_map(one['data_samples']) for one in samples]).to(program.device)
     tables = {}
@@ -148,7 +148,7 @@ def _sum_by_pixel(program: Program, classes: List[int], seed: int) -> Dict[str, 
 
 
 def _sum_by_image(program: Program, classes: List[int], seed: int) -> Dict[str, Dict[int, Tensor]]:
-    """Return {loss: {label: negative gradient of each output}} for images of one class; compute features once."""
+    """Return {loss: {label: negative part of each output's gradient}} of images of one class; compute features once."""
     side, model = program.find_side(), program.build_model()
     losses = {name: one for name, one in find_losses(model).items() if _OF_CLASSES.search(name.rpartition('.')[2])}
     tables: Dict[str, Dict[int, Tensor]] = {}
@@ -290,7 +290,7 @@ def check_ignored(program: Program) -> List[Result]:
             words = f'ignored pixels count in the average (avg_non_ignore=True leaves them out); {seen}'
             results.append(note(call.name, words, dict(ignored=ignored)))
         else:
-            results.append(ran(call.name, f'half of each image ignored: {where}'))
+            results.append(ran(call.name, f'half of each image was ignored: {where}'))
     if not results:
         raise DoesNotApply('no loss gets scores and a label map')
     return results
@@ -322,7 +322,7 @@ def check_strides(program: Program) -> List[Result]:
             where = f'{quantity(len(seen), "level")} on {program.describe_made_up()}'
             results[name] = broken(name, '; '.join(wrong[:4]), dict(strides=seen)) if wrong else ran(name, where)
     if not results:
-        raise DoesNotApply('no part with strides gets feature maps')
+        raise DoesNotApply('no prior generator or region extractor with strides received feature maps')
     return list(results.values())
 
 

@@ -99,9 +99,9 @@ class _Figure(NamedTuple):
 
 
 def _draw(results: Any, rng: np.random.Generator, highest: int) -> bool:
-    """Replace a loaded image by a figure, and its labels once they are loaded; return True if these were replaced.
+    """Replace a loaded image by a figure, and its labels once they are loaded; return True if labels were replaced.
 
-    A step before the loading of the labels has moved only the image, so the labels get the figure as it was drawn.
+    A step before the labels are loaded moves only the image, so the labels then get the figure as it was first drawn.
     """
     if not isinstance(results, dict) or not isinstance(results.get('img'), np.ndarray):
         return False
@@ -181,7 +181,7 @@ def look(step: str, results: Any) -> List[StepOutput]:
 
 
 def preprocess(program: Program, sample: Any, training: bool = True) -> Optional[Tuple[str, Dict[str, Any]]]:
-    """Return the name of the model's preprocessor, and the sample after it; ``None`` if it is missing or fails."""
+    """Return the preprocessor's name and the preprocessed sample; ``None`` if the preprocessor is missing or fails."""
     try:
         preprocessor = program.build_preprocessor()
         with program.scope():

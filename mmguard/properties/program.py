@@ -89,7 +89,7 @@ class Program:
         return DefaultScope.overwrite_default_scope(self.config.get('default_scope') or 'mmengine')
 
     def seconds_left(self) -> float:
-        """Return the remaining seconds of the current property."""
+        """Return the seconds that are left for testing the current property."""
         return self.ends - time.monotonic()
 
     # ---- data
@@ -119,7 +119,7 @@ class Program:
                 self._construct_dataset(split, {'pipeline', 'dataset', 'datasets', 'data_prefix'}, lazy_init=True)
 
     def _construct_dataset(self, split: str, keys: Set[str], **arguments: Any) -> Any:
-        """Build a data set with ``arguments`` set in each part of its config that has one of ``keys``."""
+        """Build a data set with ``arguments`` set in each dict of its config that has a type and one of ``keys``."""
         node = copy.deepcopy(self.get_dataset_config(split))
         for _, inner in walk(node):
             if 'type' in inner and keys & set(inner):
@@ -139,7 +139,7 @@ class Program:
             return [dataset[number] for number in select_indices(len(dataset), limit)]
 
     def collect_labels(self) -> Set[int]:
-        """Return the labels of the annotated objects of the training set, except ignored ones; run no pipeline."""
+        """Return the labels of the annotated training objects that are not ignored, without running a pipeline."""
         try:
             dataset = self.build_dataset('train')
         except ImportError:  # a step of the pipeline needs a missing package
@@ -151,7 +151,7 @@ class Program:
 
     @cache_result
     def build_model(self) -> Any:
-        """Build and initialize the model, without pretrained weights and with BN instead of SyncBN."""
+        """Build and initialize the model, without missing pretrained weights, and with BN instead of SyncBN."""
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)
@@ -175,7 +175,7 @@ class Program:
 
     @cache_result
     def build_preprocessor(self) -> Any:
-        """Build only the model's preprocessor, which may pad or resize batches; ``None`` if the config has none."""
+        """Build only the model's preprocessor, which may pad or resize batches; ``None`` if the config lacks one."""
         node = (self.config.get('model') or {}).get('data_preprocessor') or self.config.get('data_preprocessor')
         return MODELS.build(copy.deepcopy(node)) if node else None
 
@@ -291,7 +291,7 @@ class Program:
         return sample
 
     def build_instances(self, boxes: Sequence[Box], labels: Sequence[int], side: int, seed: int = 0) -> Any:
-        """Return a packed sample with these boxes and, if the samples have masks, their filled masks."""
+        """Return a packed sample with these boxes and labels, and filled masks if the user's samples have masks."""
         sample = make_blank(self.build_template(), side, seed)
         known = self.build_template()['data_samples']
         sample['data_samples'].gt_instances = make_instances(known.gt_instances, boxes[: len(labels)], labels, side)
@@ -340,7 +340,7 @@ class Program:
 
 
 def get_program(tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> Program:
-    """Return the program of a config; the last two programs are cached, as for a config before and after an edit."""
+    """Return the program of a config; the last two programs are cached, such as those before and after an edit."""
     return _open_program(pickle.dumps((tree, device, samples)))
 
 

@@ -116,7 +116,7 @@ def _measure_outside(parts: SampleParts) -> float:
 
 
 def measure_edges(image: np.ndarray, label: np.ndarray, void: int) -> float:
-    """Return the mean gradient of an image (H, W) at label borders, relative to all pixels; 0 if borders are short."""
+    """Return an image's (H, W) mean gradient at label borders, relative to all pixels; 0 for under 20 border pixels."""
     edges = np.zeros(label.shape, bool)
     edges[1:] |= label[1:] != label[:-1]
     edges[:, 1:] |= label[:, 1:] != label[:, :-1]

@@ -73,7 +73,7 @@ def is_foreign(part: Any) -> bool:
 
 @cache_result
 def build_loader(program: Program, split: str, number: int = 0) -> DataLoader:
-    """Build the user's data loader without worker processes; each ``number`` has its own, cached loader."""
+    """Build the user's data loader without worker processes; calls with the same ``number`` return the same loader."""
     dataset = program.build_dataset(split)
     node = copy.deepcopy(dict(program.config[f'{split}_dataloader']))
     for key in ('prefetch_factor', 'pin_memory', 'dataset'):

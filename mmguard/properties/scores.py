@@ -31,12 +31,12 @@ class BackwardTrace(NamedTuple):
         return f'not finite: {", ".join(self.infinite)}' if self.infinite else ''
 
     def describe_lack(self, other: BackwardTrace) -> str:
-        """Describe the losses and gradients that are missing in the trace of another batch; '' if none is missing."""
+        """Describe infinite or different losses, or missing gradients, in another batch's trace; '' if it has none."""
         if other.infinite:
             return other.describe_infinite()
         if other.names != self.names:
             named = ', '.join(sorted(set(other.names) ^ set(self.names))) or 'in another order'
-            return f'losses that differ from those with targets ({named})'
+            return f'the names of the losses differ from those with targets ({named})'
         missing = sorted(self.parameters - other.parameters)
         return f'{quantity(len(missing), "parameter")} without a gradient, such as {missing[0]}' if missing else ''
 

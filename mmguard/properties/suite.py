@@ -11,7 +11,7 @@ from mmguard.properties.worker import OutOfTime, Worker, time_limit
 
 
 class Property(NamedTuple):
-    """Property that every training must have, or a stage of a training; ``test`` names its ``'module.function'``."""
+    """Property that every training must have, or a stage of a training; its ``test`` is a ``'module.function'``."""
 
     test: str
     summary: str
@@ -48,7 +48,7 @@ PROPERTIES: Dict[str, Property] = {
         'Compare val_pipeline, test_cfg and val_evaluator with the config that yours is derived from.',
     ),
     'batch-variants': Property(
-        'batches.check_variants', 'other batches train like the first one', f'Guard the losses: {_GUARD_ADVICE}'
+        'batches.check_variants', 'unusual batches train like the first batch', f'Guard the losses: {_GUARD_ADVICE}'
     ),
     'full-marks': Property(
         'validation.check_marks',
@@ -107,7 +107,7 @@ def run_property(
 ) -> PropertyRecord:
     """Test a property of a config in a worker, which caches the program; return ``'not run'`` if the worker fails."""
     began, tested = time.monotonic(), PROPERTIES[name]
-    results = [not_run('', f'the time limit was reached ({max(0.0, seconds):.0f} s; --seconds)', dict(reason='time'))]
+    results = [not_run('', f'the time of {max(0.0, seconds):.0f} s was used up (see --seconds)', dict(reason='time'))]
     if seconds > 0:
         reply = worker.ask(_check, dict(tree), tested.test, samples, device, began + seconds, seconds=seconds)
         if reply.failure is None:
@@ -132,7 +132,7 @@ def run_properties(
 
 
 def point_back(result: Result, name: str, known: Dict[str, Tuple[str, str]]) -> Result:
-    """Return a result, or if an earlier property reported the same cause, a result that names that property."""
+    """Return the result; if an earlier property reported the same cause, return one that refers to that property."""
     cause, outcome = result.data.get('failure'), result.outcome
     if not cause or outcome not in ('broken', 'not run'):
         return result

@@ -1,4 +1,4 @@
-"""Tests of the validation: it runs, gives the ground truth its best score, and has the labels of the training."""
+"""Tests of the validation: it runs, gives the ground truth its best score, and uses the labels of the training."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MARKS: Dict[str, Tuple[float, Tuple[str, ...]]] = {
 
 
 def check_validation(program: Program) -> List[Result]:
-    """Validate the first images, and check that ``save_best`` is among the results."""
+    """Validate the first images, and check that the metric named by ``save_best`` is among the results."""
     if not program.config.get('val_cfg') or not program.config.get('val_dataloader'):
         raise DoesNotApply('the config has no validation')
     build_loader(program, 'val')
@@ -120,7 +120,7 @@ def check_marks(program: Program) -> List[Result]:
 
 
 def _check_names(metric: Any) -> List[Result]:
-    """Compare class names of a metric, or of its file, with the data set's, because swapped names keep the score."""
+    """Compare class names of a metric, or of its file, with the data set's: swapped names do not change the score."""
     names = tuple(map(str, (metric.dataset_meta or {}).get('classes') or ()))
     results = []
     for key, value in vars(metric).items():
@@ -204,7 +204,7 @@ def _predict_truth(sample: Any, info: Dict[str, Any], is_map: bool) -> None:
 
 
 def check_labels(program: Program) -> List[Result]:
-    """Compare class names, and the labels of values or categories, between training and validation."""
+    """Compare the class names of training and validation, and the label that each stored value or category gets."""
     train = program.build_leaves('train')
     conflict = find_conflict(program.read, train)
     results = [broken('the data sets of the training', conflict)] if conflict else []
@@ -243,7 +243,7 @@ def _compare_names(ours: Sequence[str], theirs: Sequence[str], here: str, there:
 
 
 def _judge_labels(subject: str, labels: Dict[str, Tuple[Optional[int], Optional[int]]], names: Sequence[str]) -> Result:
-    """Compare the labels of values or categories in training and validation, if both are known."""
+    """Compare the label of each value or category in the training with that in the validation, if both are known."""
     known = {value: pair for value, pair in labels.items() if None not in pair}
     if not known:
         reason = 'no category, and no value of a label map, has a known label in both splits'

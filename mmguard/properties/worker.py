@@ -88,9 +88,9 @@ class Worker:
     """Runner of functions, called one after another in a process that is replaced after a crash or a hang.
 
     Functions must be importable, their arguments picklable and their results JSON. Their standard streams are connected
-    to the null device. The state of their modules is kept until the process ends. ``memory`` limits the process, in
-    bytes, where the system reports its memory. If ``forks`` is true on Linux, the process starts with the modules
-    that are imported here, which saves seconds; CUDA must not be in use.
+    to the null device. The state of their modules is kept until the process ends. ``memory`` is the maximum memory of
+    the process in bytes, if the system reports its use. If ``forks`` is true on Linux, the process starts with the
+    modules that are imported here, which saves seconds; CUDA must not be in use.
     """
 
     def __init__(self, memory: int = MEMORY, forks: bool = False) -> None:
@@ -199,7 +199,7 @@ class OutOfTime(BaseException):
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt the ``with`` block by :class:`OutOfTime` after ``seconds``; only in the main thread, not on Windows."""
+    """Interrupt the ``with`` block of the main thread by :class:`OutOfTime` after ``seconds``; not on Windows."""
 
     def interrupt(*_: Any) -> None:
         raise OutOfTime
@@ -248,7 +248,7 @@ def _serve(connection: Any, ours: Any, folder: str, project: List[str], home: st
 
 
 def _end_descendants_at_exit(connection: Any, parent: int) -> None:
-    """Start a fork and return only in it; this process kills all its descendants when the fork or the parent ends."""
+    """Start a fork and return only in the fork; this process kills its descendants when the fork or the parent ends."""
     # Awaited, not handled: the parent's threads end one by one, and each end would interrupt the handler of the last.
     signals = {signal.SIGTERM, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -297,7 +297,7 @@ def _isolate(home: str) -> None:
 
 
 def _leave_network(libc: Any) -> None:
-    """Keep programs started by this process off the network and among its descendants, if Linux allows it."""
+    """Keep programs started by this process off the network, and adopt their orphaned children, if Linux allows it."""
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_NETWORK) != 0 and libc.unshare(_NEW_USER | _NEW_NETWORK) == 0:

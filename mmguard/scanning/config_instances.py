@@ -154,7 +154,7 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask_loader: boo
 
 
 def _has_usual_images(cls: Any) -> bool:
-    """Return True if the ``parse_data_info`` that builds image paths belongs to a framework, not to the user."""
+    """Return True if image paths are built by the ``parse_data_info`` of a framework, not of the user's class."""
     return cls is None or cls.parse_data_info.__module__.partition('.')[0] in SCOPES
 
 
@@ -331,7 +331,7 @@ def _cut_after_loader(dataset: DetDataset) -> List[Any]:
 
 
 def _count_labels(dataset: DetDataset, path: str, steps: Sequence[Any]) -> Dict[int, int]:
-    """Count the trained instances of an annotation file, as {label: count}."""
+    """Count the instances of an annotation file that are not ignored, as {label: count}."""
     from mmdet.registry import DATASETS
     from mmengine.dataset import Compose
 

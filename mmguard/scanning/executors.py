@@ -104,7 +104,7 @@ def run_ahead(
 def run_suspects(chunk: List[Any], settings: Task) -> Iterator[Any]:
     """Run a chunk again after a crash: in a process of its own, or file by file if this process crashes, too.
 
-    Files run one after the other: in a parallel pool, one crash would break the runs of other files, too.
+    Files are scanned one after the other: in a parallel pool, one crash would also break the scans of other files.
     """
     try:
         with _pool(1) as pool:
@@ -222,7 +222,7 @@ class AnyExecutor:
             yield from LocalProcesses(1)(source, settings)
 
     def _submit(self, chunk: List[Any], settings: Task) -> Future:
-        """Start a chunk in a worker, which for the first chunk also checks that it finds a file of this machine."""
+        """Start a chunk in a worker; the first chunk's worker also checks that a file of this machine exists there."""
         path = '' if self._looked_for else next((item.path for item in chunk if os.path.exists(item.path)), '')
         self._looked_for = self._looked_for or path
         return self.executor.submit(_run_chunk, self.run, settings, chunk, path)

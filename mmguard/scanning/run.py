@@ -52,7 +52,7 @@ class SetResult(ScanResult):
 
     @property
     def roots(self) -> List[str]:
-        """Folders that file names are relative to, and annotation files."""
+        """Folders to which file names are relative, and the annotation files."""
         seen = self.facts.maps or self.facts.annotations
         return [self.root] * bool(self.root) + (list(seen.sources) if seen is not None else [])
 
@@ -173,7 +173,7 @@ def correct_files(files: FileChanges, data_format: Format) -> Dict[str, bytes]:
     """Return the contents of label files as `mmguard fix` would write them.
 
     Raises:
-        NotTried, CannotCorrect, OSError: A file cannot be corrected, or it would take too long.
+        NotTried, CannotCorrect, OSError: A file cannot be corrected, or correcting all files would take too long.
     """
     contents: Dict[str, bytes] = {}
     for target, options in files.items():

@@ -32,7 +32,7 @@ class GuardInstanceLabels(BaseTransform):
     """Check and sanitize the instances of an image, before or after PackDetInputs.
 
     Right after PackDetInputs, the guard sees what the loss will see, and its report always reaches the hook. Before
-    PackDetInputs, its report gets there only if ``meta_keys`` of PackDetInputs has ``'label_guard'``. Put the guard
+    PackDetInputs, the report does so only if ``meta_keys`` of PackDetInputs has ``'label_guard'``. Put the guard
     after transforms that mix several images (Mosaic, MixUp, CopyPaste), because they drop the reports of the mixed-in
     images. All fields of an instance stay aligned, labels become int64, and an image that keeps no instance stays
     usable. Panoptic samples need GuardSegLabels as well.
@@ -46,14 +46,14 @@ class GuardInstanceLabels(BaseTransform):
         num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is not valid: an
             instance with that label would be trained as background.
         on_invalid (str): Treatment of an instance with an invalid label: ``'ignore'`` (default) moves it to the
-            ignored instances, whose region assigners with ``ignore_iof_thr`` > 0 train neither as an object nor as
-            background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
+            ignored instances (assigners with ``ignore_iof_thr`` > 0 then train its region neither as an object nor as
+            background); ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
-        check_boxes (bool): Remove instances whose box is not finite, has no area or is entirely outside
-            the image (and the image file, whose coordinates mmdet's test pipelines keep). These instances count as
-            skipped, with the fault of the box as the reason. Defaults to True.
+        check_boxes (bool): Remove instances whose box is not finite, has no area, or is entirely outside of both the
+            image and its file (mmdet's test pipelines keep boxes in the coordinates of the file). These instances
+            count as skipped, with the fault of the box as the reason. Defaults to True.
         keep_ignored (bool): Keep instances that the annotations ignore (crowds, difficult objects) among the
-            ignored ones. ``False`` removes them, for a model whose assigners did not use ignored instances
+            ignored instances. ``False`` removes them, for a model whose assigners did not use ignored instances
             (``ignore_iof_thr=-1``) before mmguard: valid instances are then trained as before. Annotated ignored
             instances are counted either way. Defaults to True.
 
@@ -321,7 +321,7 @@ def concatenate(first: Any, second: Any) -> Any:
 
 
 def take_instances(instances: Any, index: np.ndarray) -> Any:
-    """Return ``InstanceData`` of the instances at ``index``, without mmengine's indexing (a slice per instance)."""
+    """Return ``InstanceData`` of the instances at ``index``, without mmengine's indexing, which slices per instance."""
     return _make_like(instances, {key: take(value, index) for key, value in instances.items()})
 
 

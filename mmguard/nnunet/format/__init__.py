@@ -46,7 +46,7 @@ _OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
 
 
 class CaseSummary:
-    """Summary of the records of all cases; its size grows only with the number of faults."""
+    """Summary of the records of all cases, which grows only with the number of faults."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -152,7 +152,7 @@ class CaseSource(Source):
         ]
         if self.spec.layout in CONVERSIONS:
             entries = list_missing_entries(self.spec.layout, self.spec.content)
-            lacking = f', after you have added {entries} to dataset.json' if entries else ''
+            lacking = f' (before that, add {entries} to dataset.json)' if entries else ''
             command = CONVERSIONS[self.spec.layout]
             self.notes.append(f'nnU-Net v2 reads this data set only after a conversion: {command}{lacking}')
         if not self.reader and self.spec.file_ending:
@@ -187,7 +187,7 @@ class CaseSource(Source):
     def scan_changed(
         self, plan_again: Callable[[], Optional[Source]], files: FileChanges, contents: Callable[[], Dict[str, bytes]]
     ) -> Optional[LabelFacts]:
-        """Predict the facts that an edit leads to, from the records of the last scan; see :meth:`recount`."""
+        """Predict the facts after an edit, from the records of the last scan; see :meth:`recount`."""
         return self.recount(**files.get(self.root, {}))
 
     def recount(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
@@ -207,7 +207,7 @@ class CaseSource(Source):
 
 
 def _import_decoders(reader: str) -> None:
-    """Import the decoders before worker processes are forked, so that these do not import them again."""
+    """Import the decoders before worker processes are forked, so that no worker has to import them again."""
     for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
         is_installed(module)
     find_gzip_decoder()

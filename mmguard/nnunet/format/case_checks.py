@@ -26,14 +26,14 @@ _FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
-    """Describe the slices that contain voxels of a value, and name the slice with the most of them if counts differ.
+    """Describe the slices that contain a value, and name the slice with the most voxels of it if the counts differ.
 
     Args:
         counts (Mapping[int, int]): Index of a slice, counted from 0 -> number of voxels of the value in this slice.
 
     Example:
         >>> describe_slices({3: 1, 4: 9, 5: 2, 9: 1})
-        'slices 3-5, 9 (most in 4: 9)'
+        'slices 3-5, 9 (most in slice 4: 9)'
         >>> describe_slices({7: 12}), describe_slices({7: 1, 8: 1})
         ('slice 7', 'slices 7-8')
     """
@@ -47,7 +47,7 @@ def describe_slices(counts: Mapping[int, int]) -> str:
     fullest = min(counts, key=lambda place: (-counts[place], place))
     if counts[fullest] == min(counts.values()):
         return f'slices {", ".join(texts)}{rest}'
-    return f'slices {", ".join(texts)}{rest} (most in {fullest}: {counts[fullest]:,})'
+    return f'slices {", ".join(texts)}{rest} (most in slice {fullest}: {counts[fullest]:,})'
 
 
 def _find_ranges(places: List[int]) -> List[Tuple[int, int]]:

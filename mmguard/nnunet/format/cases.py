@@ -19,7 +19,7 @@ from mmguard.nnunet.format.spec import KEYS, MSD, V1, DatasetSpec, is_written_fo
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: Prefix of the files that macOS writes next to each file copied to a foreign file system (AppleDouble).
 _APPLE_DOUBLE = '._'
-_MACOS_NOTE = 'macOS created this file next to a copied one'
+_MACOS_NOTE = 'macOS created this file next to a copied file'
 
 
 class CaseItem(NamedTuple):
@@ -33,7 +33,7 @@ class CaseItem(NamedTuple):
 
 @dataclass
 class CaseListing:
-    """Cases and file faults of a data set."""
+    """Cases of a data set, with missing, unused and misnamed files as faults."""
 
     cases: List[CaseItem] = field(default_factory=list)  #: All cases, sorted by name, including those that lack a file.
     found: int = 0  #: Number of cases that nnU-Net counts.
@@ -57,7 +57,7 @@ def list_cases(root: str, spec: DatasetSpec) -> CaseListing:
 
 
 def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
-    """Return True if the first image exists as named in dataset.json; nnU-Net v1 appends the channel to file names."""
+    """Return True if the first image exists as named in dataset.json; in v1, the file's name ends with the channel."""
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
@@ -118,7 +118,7 @@ def _list_names(root: str, folder: str, spec: DatasetSpec, listing: CaseListing)
         return []
     for name, is_file, is_link in listed:
         if is_link and not is_file and not os.path.isdir(os.path.join(root, folder, name)):
-            listing.add_fault(STRANGER, name.split('.')[0], f'{folder}/{name}', 'a broken link: fetch the file')
+            listing.add_fault(STRANGER, name.split('.')[0], f'{folder}/{name}', 'the link is broken: fetch its target')
     return [name for name, is_file, _ in listed if is_file]
 
 
@@ -226,7 +226,7 @@ def _count_missing(record: FileRecord, voxels: int) -> None:
 
 @dataclass(frozen=True)
 class CaseTask:
-    """Task of a worker process: reads cases with these settings."""
+    """Task of a worker process: reads cases with the same reader and the same valid values."""
 
     reader: str  #: Name of the nnU-Net class that reads the files.
     expected: Tuple[int, ...]  #: Valid values; empty if unknown.

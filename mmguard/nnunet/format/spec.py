@@ -50,7 +50,7 @@ class DatasetSpec:
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Read a dataset.json; ``faults`` of the result lists its faults."""
+    """Read a dataset.json; ``faults`` of the result lists what is wrong in the file."""
     spec = DatasetSpec()
     twice: List[str] = []
 
@@ -99,7 +99,7 @@ def _read_keys(spec: DatasetSpec) -> None:
     content = spec.content
     missing = [key for key in _REQUIRED[spec.layout] if key not in content]
     if missing:
-        first = ' (it has "modality", as in nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
+        first = ' (found "modality", as in nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
         spec.add(KEYS, f'{", ".join(missing)} {plural(len(missing), "is", "are")} missing{first}')
     channels = content.get('channel_names', content.get('modality'))
     if isinstance(channels, Mapping) and channels:
@@ -226,7 +226,7 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
     for number, (name, values) in zip(order, regions.items()):
         if number not in values:
             listed = sorted(values)
-            spec.add(REGIONS, f'regions_class_order writes {number} for the region "{name}", which has labels {listed}')
+            spec.add(REGIONS, f'regions_class_order has {number} for the region "{name}", whose labels are {listed}')
 
 
 def _as_int(value: Any) -> Optional[int]:

@@ -111,11 +111,11 @@ class DatasetJson(DeclaredCause):
     summary = 'nnU-Net v2 cannot use the dataset.json as it is.'
     why = 'nnU-Net stops before it reads a single case.'
     example = Example(wrong='"modality": {"0": "CT"}', right='"channel_names": {"0": "CT"}, "file_ending": ".nii.gz"')
-    limits = 'Only the keys that planning and training read are checked, not those of your own tools.'
-    advice = 'Correct these keys. `channel_names` has an entry for each channel of an image, from "0" (RGB has three).'
-    advice_missing = 'Write `{keys}` in dataset.json, with one entry of channel_names for each channel (RGB has three).'
+    limits = 'Only the keys that planning and training read are checked, not the keys of your own tools.'
+    advice = 'Correct these keys. `channel_names` needs an entry per channel, numbered from "0" (three for RGB images).'
+    advice_missing = 'Add `{keys}` to dataset.json, with one entry of channel_names per channel (three for RGB images).'
     advice_old = 'The data set is written for nnU-Net v1: convert it with `{conversion}`.'
-    advice_incomplete = 'Add `{entries}` to dataset.json, or the conversion to v2 fails; then run `{conversion}`.'
+    advice_incomplete = 'Add `{entries}` to dataset.json, which the conversion to v2 needs; then run `{conversion}`.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         volumes = get_volumes(labels)
@@ -176,7 +176,7 @@ class LabelList(DeclaredCause):
     advice = (
         'Write each label once as "name": integer, "background" first and "ignore" last: `"labels": {{"background": 0, '
         '"liver": 1, "tumor": 2, "ignore": 3}}`. Only if the values in the label files have a gap, renumber them '
-        'there, `seg[seg == 4] = 2`, and in dataset.json.'
+        'in these files (`seg[seg == 4] = 2`) and in dataset.json.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -231,15 +231,15 @@ class RegionList(DeclaredCause):
     before = 'MG132'
     declared = ('regions',)
     summary = 'Regions are declared, but regions_class_order does not match the regions.'
-    why = 'nnU-Net predicts a mask per region; regions_class_order lists the label of each mask, largest region first.'
+    why = 'nnU-Net predicts a mask per region and fills it with its label in regions_class_order, largest region first.'
     example = Example(
         wrong='"labels": {"background": 0, "whole": [1, 2], "core": [2]}',
         right='"regions_class_order": [1, 2] in addition to these labels',
     )
     limits = 'Regions are assumed to be listed from the largest to the smallest.'
     advice = (
-        'Write one label per region, without background, in the order of `labels`: `"labels": {{"background": 0, '
-        '"whole": [1, 2], "core": [2]}}, "regions_class_order": [1, 2]`.'
+        'List one label per region in `regions_class_order`, in the order of `labels` without background: `"labels": '
+        '{{"background": 0, "whole": [1, 2], "core": [2]}}, "regions_class_order": [1, 2]`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -293,6 +293,6 @@ def list_files(faults: Sequence[CaseFault]) -> List[str]:
 
 
 def find_ignore_value(labels: LabelFacts) -> int:
-    """Return the ignore label, which is the highest declared label, or if none is declared, the highest label + 1."""
+    """Return the ignore label (the highest declared label), or without an ignore label, the highest label + 1."""
     highest = max(get_volumes(labels).expected, default=0)
     return highest if labels.ignore_index is not None else highest + 1

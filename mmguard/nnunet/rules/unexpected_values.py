@@ -55,16 +55,16 @@ class UnexpectedValues(VolumeCause):
     shown_by = (UNEXPECTED,)
     summary = 'Label files hold values that dataset.json does not declare.'
     title = 'Label files hold values that dataset.json does not declare: {listed}.'
-    why = 'Preprocessing keeps these values. In training they exceed the classes: a GPU raises a device-side assert.'
+    why = 'Preprocessing keeps these values, but the network has no class for them: a GPU raises a device-side assert.'
     example = Example(
-        wrong='"labels": {"background": 0, "liver": 1} for files with 0, 1 and 2',
+        wrong='"labels": {"background": 0, "liver": 1} for label files with the values 0, 1 and 2',
         right='"labels": {"background": 0, "liver": 1, "tumor": 2}',
     )
     limits = 'Cannot tell whether a value is an annotation mistake, a forgotten class or a mark of unannotated voxels.'
     advice = (
-        'Look at the slices named (valid labels are {valid}), then correct the mistake, declare the class in '
-        '`"labels"`, renumber the values, or threshold gray levels. If a value (255, -1) marks voxels that were not '
-        'annotated, replace it with {next}, not with background, and declare `"ignore": {next}`.'
+        'Look at the reported slices (valid labels are {valid}): correct mistakes, declare a class in `"labels"`, '
+        'renumber the values, or threshold gray levels. If a value (255, -1) marks voxels without annotation, replace '
+        'it with {next}, not with background, and declare `"ignore": {next}`.'
     )
 
     needs = ()
@@ -118,7 +118,7 @@ class UnexpectedValues(VolumeCause):
             return
         known, pairs = self._match_names(labels)
         if pairs:
-            asked = Message('Are these the values of {known}: {what}?', known=known, what=_describe(labels, pairs))
+            asked = Message('Are the values from {known}: {what}?', known=known, what=_describe(labels, pairs))
             yield _renumber(labels, pairs, asked)
             return
         pairs = self._find_numbering(labels)
@@ -140,7 +140,7 @@ class UnexpectedValues(VolumeCause):
             yield rewrite_volumes(labels, title, asked, rows, added, label_map=table)
 
     def _match_names(self, labels: LabelFacts) -> Tuple[str, Dict[int, int]]:
-        """Return the known data set whose numbering the files use, and {value: declared label} where these differ."""
+        """Return the known data set whose numbering the files use, and {value: declared label} where the two differ."""
         found = [value for value in labels.histogram if value not in (0, labels.ignore_index)]
         names = {
             value: labels.name_of(value)
@@ -151,7 +151,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _find_numbering(self, labels: LabelFacts) -> Dict[int, int]:
-        """Match values in the files with as many declared labels, in order; return {value: label} for unequal pairs."""
+        """Match file values, in order, with equally many declared labels; return unequal pairs as {value: label}."""
         found = sorted(set(labels.histogram) - {labels.ignore_index} - set(find_mistakes(labels, labels.values)))
         classes = sorted(set(get_volumes(labels).expected) - {labels.ignore_index})
         if not labels.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:
@@ -173,7 +173,7 @@ def _renumber(labels: LabelFacts, pairs: Mapping[int, int], question: str) -> Ed
 
 
 def _is_gray(labels: LabelFacts) -> bool:
-    """True if over 4 values occur, all in 0..255 and most near 0 or 255, as in blurred binary masks."""
+    """Return True if over 4 values occur, all in 0..255, and most voxels are near 0 or 255, as in a blurred mask."""
     counts = labels.histogram
     low = sum(count for value, count in counts.items() if 0 <= value <= _NEAR)
     high = sum(count for value, count in counts.items() if 255 - _NEAR <= value <= 255)
@@ -182,7 +182,7 @@ def _is_gray(labels: LabelFacts) -> bool:
 
 
 def match_named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str, Dict[int, int]]:
-    """Find a well-known data set with these values, and map each value to the declared number of the same name.
+    """Find a well-known data set with these values, and map each value to the label of the same class in dataset.json.
 
     Args:
         values (collection of int): Values in the files, without 0.

@@ -36,7 +36,7 @@ class GridsDiffer(VolumeCause):
     title = 'Volumes of a case differ in their {what}.'
     why = (
         'nnU-Net stops if shapes or spacings differ. If only origin, direction or affine differ, nnU-Net '
-        'ignores them and pairs voxels by index: a flipped label is trained flipped.'
+        'ignores the difference and pairs voxels by index: a flipped label is trained flipped.'
     )
     example = Example(
         wrong='label 112x160x128, image 112x160x127',
@@ -44,9 +44,9 @@ class GridsDiffer(VolumeCause):
     )
     limits = 'Cannot tell which of two headers is wrong. Equal grids may still belong to different volumes.'
     advice = (
-        'Overlay label and image, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy the '
-        'header, `label.CopyInformation(image)`; if not, resample the label onto the image with '
-        '`sitk.sitkNearestNeighbor`, or move swapped axes back, `np.transpose(seg, (2, 1, 0))`.'
+        'Overlay label and image with `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. If the voxels fit, copy '
+        'the header with `label.CopyInformation(image)`; if not, resample the label onto the image with '
+        '`sitk.sitkNearestNeighbor`, or swap axes back with `np.transpose(seg, (2, 1, 0))`.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ class NotIntegers(VolumeCause):
     shown_by = (NOT_FINITE, FRACTIONS)
     summary = 'Voxels are NaN or infinite, or labels are not integers.'
     why = (
-        'One NaN makes the mean and standard deviation of its case NaN, then all of its voxels, and then the loss. '
+        'One NaN makes the mean and standard deviation of its case NaN, so all its voxels and the loss become NaN. '
         'Fractional labels are truncated: 0.9998 becomes 0, and the class silently shrinks or vanishes.'
     )
     example = Example(
@@ -72,10 +72,9 @@ class NotIntegers(VolumeCause):
     )
     limits = 'Cannot tell what caused these voxels.'
     advice = (
-        'Replace NaN in images with the value of empty space (-1000 in CT, 0 in MR), `np.nan_to_num(image, '
-        'nan=VALUE)`. Round labels that are within 0.01 of integers, `np.rint(seg)`, or save '
-        '`image.dataobj.get_unscaled()` if the header scales them; otherwise resample the originals with '
-        '`sitk.sitkNearestNeighbor`.'
+        'Replace NaN in images with `np.nan_to_num(image, nan=VALUE)`, where VALUE is empty space (-1000 in CT, 0 in '
+        'MR). Round labels within 0.01 of integers with `np.rint(seg)`, or save `image.dataobj.get_unscaled()` if the '
+        'header scales them; otherwise resample the originals with `sitk.sitkNearestNeighbor`.'
     )
 
 
@@ -88,13 +87,13 @@ class ImagesAsLabels(VolumeCause):
     why = 'Every gray level becomes a class that the network does not have, which raises a device-side assert on a GPU.'
     example = Example(
         wrong='labelsTr/case_003.nii.gz is a copy of imagesTr/case_003_0000.nii.gz',
-        right='labelsTr/case_003.nii.gz with 0 and 1',
+        right='labelsTr/case_003.nii.gz with the values 0 and 1',
     )
     limits = 'A parcellation of very many small regions may look like an image.'
     advice = (
-        'Look at these files, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if images were copied under the '
-        'names of labels, put the segmentations into labelsTr; do not map intensities to labels. Threshold a mask of '
-        'two classes drawn in gray, `seg = (seg > 127).astype(np.uint8)`, and save one channel without loss.'
+        'Look at these files with `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`: if images were copied under '
+        'the names of labels, put the segmentations into labelsTr; do not map intensities to labels. Threshold a mask '
+        'of two classes drawn in gray, `seg = (seg > 127).astype(np.uint8)`, and save one channel without loss.'
     )
 
 
@@ -103,7 +102,7 @@ class NothingLabelled(VolumeCause):
     before = 'MG105'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
     severity = 'warning'
-    summary = 'Label files do not contain a single voxel of a class.'
+    summary = 'Label files contain only background or ignored voxels.'
     why = (
         'This is correct for a healthy case. If the case is not healthy, the export dropped its labels, and the model '
         'learns background there.'
@@ -114,7 +113,7 @@ class NothingLabelled(VolumeCause):
     )
     limits = 'Cannot tell a healthy case from one that was not annotated.'
     advice = (
-        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`, and keep healthy cases. Leave '
+        'Look at these cases with `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`, and keep healthy cases. Leave '
         'out a case that was not annotated, or declare `"ignore": {next}` and fill its label file with {next}.'
     )
 
@@ -132,7 +131,7 @@ class RarerThanFolds(DataRule):
     needs = ('volumes',)
     summary = 'Classes occur in fewer cases than nnU-Net has folds.'
     title = 'Classes occur in fewer cases than nnU-Net has folds ({folds}): {rare}.'
-    why = 'If no validation case of a fold has a class, the Dice of the class is nan there, or 0 if it is predicted.'
+    why = 'If no validation case of a fold has a class, its Dice in this fold is nan, or 0 if the class is predicted.'
     example = Example(
         wrong='labels: lesion 1, lesion 2, lesion 3, one label for each object of a case',
         right='labels: lesion',
@@ -149,13 +148,13 @@ class RarerThanFolds(DataRule):
             named = [f'{labels.name_of(label)} ({label}) in {quantity(cases, "case")}' for label, cases in rare.items()]
             words = {'folds': FOLDS, 'rare': join_items(named)}
             label, cases = min(rare.items(), key=lambda pair: pair[1])
-            text = 'at least {number} of {folds} folds validate without {name} ({label}): its Dice is nan there'
+            text = '{number} or more of {folds} folds validate without {name} ({label}): its Dice is nan or 0 there'
             seen_in = Message(text, number=FOLDS - cases, folds=FOLDS, name=labels.name_of(label), label=label)
             yield self.report_in(facts, PROVEN, seen_in, words, value=sorted(rare))
 
 
 def _find_rarer_than_folds(labels: LabelFacts) -> Dict[int, int]:
-    """Return {class: cases} for classes that occur in fewer cases than folds; {} for unread files or for regions."""
+    """Return {class: number of cases} of classes in fewer cases than folds; {} if files are unread or regions exist."""
     volumes = labels.volumes
     if volumes is None or volumes.labels_read < max(FOLDS, volumes.cases) or 'regions_class_order' in volumes.content:
         return {}
@@ -175,8 +174,8 @@ class VolumesFine(AllClear):
     )
     limits = 'Cannot tell whether the voxels of a label show the class that dataset.json names.'
     advice = (
-        'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, also if an older version of the labels was '
-        'preprocessed before.'
+        'Continue with `nnUNetv2_plan_and_preprocess -d DATASET_ID`, even if you have preprocessed an older version of '
+        'the labels.'
     )
     title_old = 'The label files are fine, but nnU-Net v2 reads this data set only after its conversion.'
     advice_old = 'Convert the data set with `{command}`, and scan the result.'
