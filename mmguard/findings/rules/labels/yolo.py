@@ -222,8 +222,8 @@ class ImagesWithoutLabelFile(YoloRule):
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
     limits = 'Images are not opened, so mmguard does not know whether they show objects.'
     advice = (
-        'Look at a few of these images: label their objects, or write an empty label file if there are none (`touch '
-        'labels/7.txt`). If label files have no image, give them the exact name of their image, in folders that differ '
+        'Look at a few of these images: label their objects, or write an empty label file (`touch labels/7.txt`) if '
+        'they show none. If label files have no image, give them the exact name of their image, in folders that differ '
         'only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
