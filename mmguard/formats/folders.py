@@ -18,7 +18,7 @@ from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
 _FOLDER_NAMES_NOTE = (
-    'each folder is a class; its label is its index among the sorted folder names (ImageFolder of torchvision)'
+    "each folder is a class; its label is its index among the sorted folder names, as in torchvision's ImageFolder"
 )
 
 

@@ -127,8 +127,8 @@ _HUGGING_FACE_NOTE = (
     "images of a classification as f'{name}/{n}.png', and boxes as a COCO JSON"
 )
 _COCO_ADVICE = (
-    'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
-    'categories), and pass that file'
+    'write it as a COCO JSON with images, categories and annotations (category_id, and bbox [x, y, width, height] in '
+    'pixels), and pass that file'
 )
 _MAPS_ADVICE = (
     "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and pass their folder, "

@@ -24,7 +24,7 @@ class SkippedCollective(RunRule):
     summary = 'A rank skipped a collective for which other ranks wait, or called a different collective.'
     why = 'Every rank must call the same collectives in the same order; otherwise the other ranks wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
-    limits = 'Only the error of one rank is read, so the line that skipped the collective is unknown.'
+    limits = 'Only the error of one rank is read, so mmguard does not know which line skipped the collective.'
     advice = (
         'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
         'metric or a checkpoint. RankGuardHook names the losses missing on a rank, and the samples of that rank.'
@@ -69,8 +69,8 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for their gradients.'
     title_model = 'A part of the model is not used on any rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'The loss does not depend on a branch of the model, in some or all iterations: a backbone stage that no head '
-        'reads, a batch without targets, or a loss that is constant where all labels are ignored.'
+        'In some or all iterations, the loss does not depend on a branch of the model: no head reads a backbone stage, '
+        'a batch has no targets, or a loss is constant because all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Parameters are named only if torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook recorded their names.'

@@ -172,9 +172,9 @@ class NothingToTrainOn(DataRule):
     kinds = ('pixels',)
     needs = ()
     summary = 'Label files contain no pixel to train on.'
-    title = 'Label files without a pixel to train on: {number} of {files}.'
+    title = 'No pixel to train on in {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
-    title_volumes = 'Label files without a voxel of any class: {number} of {files}. Crops around labeled voxels fail.'
+    title_volumes = 'No voxel of any class in {number} of {files}: crops around labeled voxels fail.'
     why = (
         'A batch of such files has no valid pixel. OHEM then indexes an empty tensor, losses that divide by the number '
         'of valid pixels (avg_non_ignore, nn.CrossEntropyLoss) are nan, and under DDP a rank whose loss has no '
@@ -236,7 +236,7 @@ class ReduceZeroHidesClass(DataRule):
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'Cannot tell a class from a large unlabeled area: the edit asks you which it is.'
+    limits = 'Cannot tell whether 0 is a class or a large unlabeled area: the edit asks you.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
         'sets and loaders of all splits, and `num_classes={enough}`. If 0 is unlabeled, keep `reduce_zero_label=True`, '

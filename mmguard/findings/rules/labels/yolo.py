@@ -116,9 +116,9 @@ class RowsOfAnotherTask(YoloRule):
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
-        'In a label file with an outline ultralytics reads every row as an outline: the center and the size of a box '
-        'become two points, so the trained box is elsewhere. If another file contains only boxes, ultralytics removes '
-        'all outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
+        'In a label file with an outline, ultralytics reads every row as an outline: the center and the size of a box '
+        'become two points, so the trained box is wrong. If another file contains only boxes, ultralytics removes all '
+        'outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
     limits = 'Rows with keypoints are not checked. The task is that of most rows, even if these are the wrong ones.'
