@@ -40,7 +40,7 @@ class RankAbsent(RunRule):
     follows = ('MG454', 'MG456')
     summary = 'A rank did not join the other ranks, or left no record of its end.'
     title = 'The other ranks waited for a rank that did not join them.'
-    title_silent = 'Some ranks left no record of their end.'
+    title_silent = 'At least one rank left no record of its end.'
     why = (
         'The errors of the other ranks (AbsentRankError, "Connection closed by peer", a timeout of NCCL) are only a '
         'consequence: the cause is in the log of the missing rank.'
