@@ -59,7 +59,7 @@ def is_trained_on(labels: LabelFacts) -> bool:
 
 
 def count_trained(labels: LabelFacts) -> Dict[int, int]:
-    """Return {value: count} of the labels as trained; only of the invalid labels if valid ones were not counted."""
+    """Return {value: count} of the labels as trained, or of only the invalid labels if valid ones were not counted."""
     return {value: count for value, count in (labels.histogram or labels.values).items() if count > 0}
 
 
@@ -90,7 +90,7 @@ def compute_share(part: float, total: float) -> float:
 
 
 def rate_share(part: float) -> Optional[str]:
-    """Return the certainty of a cause that explains the share ``part`` of the invalid labels; ``None`` if it is 0."""
+    """Return the certainty of a cause that explains the share ``part`` of the invalid labels; ``None`` for 0."""
     if part <= 0:
         return None
     return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
@@ -136,9 +136,9 @@ def rise_evenly(levels: Sequence[int]) -> bool:
 
 
 def find_alike(names: Iterable[str], known: Iterable[str]) -> Dict[str, str]:
-    """Map names to the first ``known`` name that differs only in case, spaces, accents or plural; leave out the others.
+    """Map names to the first ``known`` name that differs only in case, spaces, accents or plural; omit unmatched names.
 
-    Names with different numbers in them are different classes.
+    Names that contain different numbers never match.
 
     Example:
         >>> find_alike(['RBc', 'Cherry', 'traffic light', 'car_2'], ['RBC', 'cherries', 'Traffic_Light', 'car_1'])
@@ -168,7 +168,7 @@ def normalize_name(name: str) -> str:
 
 
 def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
-    """Return the normalized name and its English plurals, each with the numbers in the name."""
+    """Return the normalized name and its English plurals, each paired with the numbers in the name."""
     spelling = normalize_name(name)
     plurals = [f'{spelling}es'] if spelling.endswith(('s', 'x', 'z', 'ch', 'sh')) else [f'{spelling}s']
     if spelling.endswith('o'):
@@ -181,7 +181,7 @@ def _list_forms(name: str) -> List[Tuple[str, Tuple[int, ...]]]:
 def find_nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
     """Map each name to the ``known`` name with the most similar spelling, or to ``''`` if no name is similar.
 
-    Above ``COMPARED`` pairs of names, find only the matches of :func:`find_alike`.
+    If there are more than ``COMPARED`` pairs of names, find only the matches of :func:`find_alike`.
 
     Example:
         >>> find_nearest(['trafic light', 'boat', 'car_2'], ['traffic light', 'car', 'car_1'], 0.7)
@@ -205,7 +205,7 @@ def _find_numbers(name: str) -> Tuple[int, ...]:
 
 
 def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
-    """Return the class lists of the config as {path: names}, or if it has none, the class list of the data set."""
+    """Return the class lists of the config as {path: names}; without any, the class list of the data set."""
     listed = {path: list(names) for path, names in get_config(labels).dataset_classes.items() if names}
     if not listed and labels.class_names:
         listed = {'metainfo.classes': list(labels.class_names)}

@@ -1,1 +1,1 @@
-"""Label formats, each with code that detects, reads and corrects its label files, and the code that they share."""
+"""Label formats: code that detects, reads and corrects the label files of each format, and code for all formats."""

@@ -1,4 +1,4 @@
-"""Detection of the format of a target, which is a built-in format or one of an installed package or plugin."""
+"""Detection of a target's format among the built-in formats and those of installed packages and plugins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GROUP = 'mmguard.formats'
 
 
 def detect(target: str, suffix: Optional[str] = None) -> Optional[Format]:
-    """Return the format of a target, judged by its name and first files; ``None`` if no format fits (e.g. a config).
+    """Return the format of a target, judged by its name and first files; ``None`` if none fits (e.g. for a config).
 
     Formats of packages and plugins are tried first.
 

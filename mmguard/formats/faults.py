@@ -1,4 +1,4 @@
-"""Descriptions of file faults, and the places where they occur."""
+"""Descriptions of the faults of files, and records of the places where each fault occurs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make_printable(path: str, root: Optional[str] = None) -> str:
 
 
 class Examples:
-    """Number of added values, and the ``keep`` smallest of them.
+    """Counter of added values, which keeps the ``keep`` smallest of them.
 
     Adding and merging are associative and commutative, so chunks can be merged in any order.
     """
@@ -158,6 +158,6 @@ class Faults:
             self._more[what] = self._more.get(what, 0) + more
 
     def to_dict(self) -> Dict[str, List[str]]:
-        """Return {fault: places}. If some places are not named, the last entry is their number, 'and 5 more'."""
+        """Return {fault: places}. If places are omitted, the last entry gives their number: 'and 5 more'."""
         more = {what: [f'and {count:,} more'] for what, count in self._more.items()}
         return {what: [*places, *more.get(what, ())] for what, places in self._places.items()}

@@ -1,6 +1,6 @@
-"""Functions that read and find the files of a data set, and that compare the listed images with the disk.
+"""Functions that find and read the files of a data set, and that compare its list of images with the disk.
 
-While mmguard tries an edit, contents in memory replace some of the label files.
+While mmguard tries an edit, it reads some label files from memory instead of the disk.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Files:
         """Read a regular file of at most ``limit`` bytes.
 
         Raises:
-            OSError: As :meth:`open`, or the file is larger than ``limit``.
+            OSError: :meth:`open` fails, or the file is larger than ``limit``.
         """
         held = self.get_replacement(path)
         return read_regular(path, limit) if held is None else held
@@ -79,7 +79,7 @@ FILES = Files()
 
 
 def read_head(path: str, size: int) -> bytes:
-    """Return the first ``size`` bytes of a regular file; empty if the file cannot be read."""
+    """Return the first ``size`` bytes of a regular file, or ``b''`` if the file cannot be read."""
     try:
         with FILES.open(path) as file:
             return file.read(size)
@@ -179,12 +179,12 @@ def _list_first_entries(folder: str, limit: Optional[int] = None) -> List[os.Dir
 
 
 def list_names(folder: str, limit: Optional[int] = None) -> List[str]:
-    """Return the sorted names of the first ``limit`` entries of a folder; empty if the folder cannot be read."""
+    """Return the sorted names of the first ``limit`` entries of a folder, or [] if the folder cannot be read."""
     return sorted(entry.name for entry in _list_first_entries(folder, limit))
 
 
 def list_folders(folder: str, limit: Optional[int] = None) -> List[str]:
-    """Return the sorted names of the folders among the first ``limit`` entries; empty if ``folder`` is unreadable."""
+    """Return the sorted names of the folders among the first ``limit`` entries, or [] if ``folder`` is unreadable."""
     return sorted(entry.name for entry in _list_first_entries(folder, limit) if is_folder(entry))
 
 
@@ -228,7 +228,7 @@ _LABEL_ENDS = ('annot', '_annot', '_annotations', '_labels', '_label', '_masks',
 def find_label_and_image_folders(root: str) -> List[Tuple[str, str]]:
     """Return pairs (label folder, image folder) in the root of a data set, or [] if no usual names are found.
 
-    Either one pair holds all splits, or each split has a pair: in its own folder, or named like trainannot and train.
+    Either one pair holds all splits, or each split has a pair: in its folder, or with names like trainannot and train.
     """
     pair = _find_pair(root)
     if pair is not None:
@@ -276,12 +276,12 @@ def find_size_mismatches(
 
     Args:
         sizes (np.ndarray): (M, 2), height and width in the annotations; values <= 0 are unknown.
-        boundary (str): Folder that names must not leave, by default ``root``.
+        boundary (str): Folder outside of which no image is opened, by default ``root``.
 
     Returns:
         tuple[int, list]: Number of compared images (0 without pillow), and (file, size on disk, size in the
-        annotations) of images whose size differs both with and without their EXIF rotation, which only some loaders
-        apply.
+        annotations) of images that have another size, both before and after their EXIF rotation, which only some
+        loaders apply.
     """
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow too
         return 0, []
@@ -300,7 +300,7 @@ def find_size_mismatches(
 
 
 def _read_sizes(path: str) -> Optional[List[Size]]:
-    """Return the shown and the stored size (height, width) of an image file, or ``None`` if it cannot be read."""
+    """Return the (height, width) of an image after and before its EXIF rotation, or ``None`` if it is unreadable."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -314,11 +314,11 @@ def find_missing_files(root: str, names: Sequence[str], faults: Faults, boundary
     """Find the listed files that are missing on disk.
 
     Args:
-        boundary (str): Folder that names must not leave, by default ``root``; names outside count as missing.
+        boundary (str): Folder outside of which files count as missing, by default ``root``.
 
     Returns:
-        tuple[int, list[str]]: Number of missing files, and the first of them, with the existing file if only the
-        extension or the case differs.
+        tuple[int, list[str]]: Number of missing files, and texts for the first of them, which also name an existing
+        file whose name differs only in extension or case.
     """
     by_folder: Dict[str, List[str]] = {}
     for name in names:

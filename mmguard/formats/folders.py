@@ -18,7 +18,7 @@ from mmguard.formats.table import EXAMPLES
 from mmguard.labels.instances import LABEL_REASON
 
 _FOLDER_NAMES_NOTE = (
-    'each folder is a class; its label is its index among the sorted folder names (ImageFolder of torchvision)'
+    "each folder is a class; its label is its index among the sorted folder names, as in torchvision's ImageFolder"
 )
 
 
@@ -94,7 +94,7 @@ def _list_folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Return True if at least two of the subfolders ``names`` hold images, mostly photographs, and ``folder`` none."""
+    """Return True if at least two subfolders in ``names`` hold images, mostly photographs, and ``folder`` none."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
     some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
@@ -103,9 +103,9 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 
 
 def find_box_file(folder: str) -> str:
-    """Return a text file of boxes that is named like an image of a class folder, or '' if not found.
+    """Return the path of a text file of boxes that is named like an image of a class folder, or '' if not found.
 
-    The text file is next to the image, or one folder below.
+    The text file is next to the image, or in a subfolder.
     """
     for place in (os.path.join(folder, name) for name in _list_folders(folder)[:_CLASSES]):
         stems = {os.path.basename(image).rpartition('.')[0] for image in _list_images(place)}
@@ -121,10 +121,10 @@ def find_box_file(folder: str) -> str:
 def find_mask_ending(folder: str) -> str:
     """Return the common name ending of images that are named after another image next to them, as masks are.
 
-    Return '' if fewer than a third of the images have the ending, or if these are photographs (`cat_flipped.png`).
+    Return '' if fewer than a third of the images have the ending, or if these are photographs (cat_flipped.png).
 
     Example:
-        `a_1.tif` and `a_1_mask.tif`, `b.tif` and `b_mask.tif`: '_mask.tif'
+        The ending is '_mask.tif' for the images a_1.tif, a_1_mask.tif, b.tif and b_mask.tif.
     """
     images = 0
     named: Dict[str, List[str]] = {}
@@ -160,7 +160,7 @@ def scan_class_folder(
 ) -> LabelFacts:
     """Count the images of each class without opening an image.
 
-    Class folders that differ from ``class_names``, or without it, from those of the folder ``of_train``, are a fault.
+    Record a fault if the class folders differ from ``class_names``, or without it, from those in ``of_train``.
 
     Returns:
         LabelFacts: ``kind='instances'``: an image counts as an instance.

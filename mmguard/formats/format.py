@@ -89,7 +89,7 @@ def correct_file(target: str, files: LabelFiles, path: str, name: str) -> Tuple[
     """
     if path != target and not is_really_inside(path, get_folder(target)):
         check_regular(path)
-        raise NotCorrected('a symbolic link that leads out of TARGET: replace it with a copy of the file (cp -L)')
+        raise NotCorrected('a symbolic link to a file outside of TARGET: replace it with a copy of the file (cp -L)')
     data, mode = read_regular(path, LARGEST), os.stat(path).st_mode
     corrected = files.correct(data, name)
     if files.read is not None:
@@ -129,7 +129,7 @@ def get_ending(name: str) -> str:
 
 
 def list_names_below(folder: str) -> Iterator[str]:
-    """Yield the paths of all files in a folder and its subfolders except the manifest, relative to the folder."""
+    """Yield the relative paths of all files in a folder and its subfolders, except the manifest of `mmguard fix`."""
     for place, names in walk(folder, lambda *_: None):
         for name in names:
             path = os.path.relpath(os.path.join(place, name), folder)
@@ -171,7 +171,7 @@ _SHARE = 64
 
 
 def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) -> Iterator[List[Element]]:
-    """Yield lists of at first ``size``, later up to ``limit`` elements; the last list may be shorter.
+    """Yield lists of ``size`` elements, and later of up to ``limit`` elements; the last list may be shorter.
 
     Few large lists save time: sending a task and its result costs half a millisecond, as much as reading a tiny file.
     """
@@ -185,7 +185,7 @@ def split_into_chunks(elements: Iterable[Element], size: int, limit: int = 0) ->
 
 
 class Task(Protocol):
-    """Settings of a scan, and the code that reads items with these settings. A process receives both with its items."""
+    """Settings of a scan, and the code that reads items with them. Each process receives a task with its items."""
 
     def scan(self, items: List[Any]) -> Any:
         """Read the items and return their common result."""
@@ -248,7 +248,7 @@ class Source:
         """Return the facts that the data set would have after an edit, or ``None`` if they cannot be predicted.
 
         Args:
-            plan_again (callable): Returns this data set, planned with the edited config or options.
+            plan_again (callable): Returns this data set as the edited config or options define it.
             files (dict): File or folder that changes -> options of `mmguard fix`.
             contents (callable): Returns the changed files as {path: new content}.
         """
@@ -289,7 +289,7 @@ class LabelSet(Source):
 
 @dataclass
 class Sets:
-    """Data sets of a target, with facts that a config or the command line gives."""
+    """Data sets of a target, and facts from a config or the command line."""
 
     sources: List[Source]  #: The data sets.
     config: ConfigFacts = field(default_factory=ConfigFacts)  #: Facts from a config or the command line.
@@ -300,7 +300,7 @@ class Format:
     """Base class of label formats.
 
     A subclass names a format, detects and reads it, and, if `mmguard fix` supports the format, corrects a file. Reading
-    never raises because of the content of a file: its faults are in ``AnnotationFacts.unreadable``.
+    never raises because of the content of a file, whose faults are added to ``AnnotationFacts.unreadable``.
     """
 
     #: Name of the format in ``AnnotationFacts.format``; ``also`` lists the other names used there.
@@ -359,5 +359,5 @@ class Format:
         return LabelFiles(files, lambda data, _: self.correct(data, options), read=self.read_copy)
 
     def read_copy(self, path: str) -> LabelFacts:
-        """Return the facts of one corrected file. A file with faults is not written."""
+        """Return the facts of a corrected file, which `mmguard fix` does not write if it still has faults."""
         return self.read(path, ScanOptions())

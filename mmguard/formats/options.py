@@ -18,7 +18,7 @@ Color = Tuple[int, int, int]
 
 
 def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
-    """Convert a label map into the sorted pairs of :class:`MapSettings`."""
+    """Convert a label map into sorted pairs (value, class), as :class:`MapSettings` needs them."""
     checked: Dict[Any, int] = {}
     for raw, label in (label_map or {}).items():
         checked[raw if raw == OTHERS else int(raw)] = int(label)
@@ -27,7 +27,7 @@ def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """Options of `mmguard scan`: settings in place of a config, and options that select what is scanned."""
+    """Options of `mmguard scan`: settings that replace those of a config, and options that select what is scanned."""
 
     num_classes: Optional[int] = None  #: Number of classes. ``None``: that of the config, else every value is valid.
     ignore_index: Optional[int] = None  #: Ignored label. ``None``: taken from the config, else 255.

@@ -154,7 +154,7 @@ def choose_boxed_images(table: Table, faults: Mapping[str, np.ndarray]) -> List[
     """Return the images with the most faulty boxes, the worst first.
 
     Args:
-        faults (dict[str, np.ndarray]): Fault -> bool (N,), True for boxes with it; the first fault of a box counts.
+        faults (dict[str, np.ndarray]): Fault -> bool (N,), True for boxes with it. A box counts for its first fault.
     """
     names, code = ['', *faults], np.zeros(len(table.image), np.int64)
     for place, flags in enumerate(faults.values(), 1):
@@ -176,7 +176,7 @@ def _collect_boxes(table: Table, place: int, names: Sequence[str], code: np.ndar
 
 
 def find_places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the index in ``keys`` of each value, int64 (N,): the last of equal keys, as in a dict; -1 if missing."""
+    """Return each value's index in ``keys``, int64 (N,); -1 if missing. The last of equal keys counts, as in a dict."""
     if not len(keys) or not len(values):
         return np.full(len(values), -1, np.int64)
     low, high = int(keys.min()), int(keys.max())
@@ -197,7 +197,7 @@ def list_twice(items: Iterable[Any]) -> List[Any]:
 
 
 def find_repeated(values: np.ndarray) -> List[int]:
-    """Return the first few values that occur more than once, in ascending order."""
+    """Return the smallest few values that occur more than once, in ascending order."""
     ordered = np.sort(values, kind='stable')
     again = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
     return list(dict.fromkeys(again))[:EXAMPLES]
@@ -291,9 +291,9 @@ _OFTEN, _ROUNDING = 0.1, 0.01
 
 
 def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
-    """Return the axis, ``'x'`` or ``'y'``, along which many boxes leave the image, if no box leaves it along the other.
+    """Return the axis, ``'x'`` or ``'y'``, along which many boxes end beyond the image, or ``''``.
 
-    The result is empty if the boxes leave it along both axes, or only a few boxes leave it.
+    Return ``''`` if only a few boxes do, if any box begins before the image, or if any leaves it along the other axis.
 
     Args:
         first, second (np.ndarray): (N, 2), corners of the boxes as fractions of their images.
@@ -307,7 +307,7 @@ def find_off_axis(first: np.ndarray, second: np.ndarray) -> str:
 def _describe_convention(
     table: Table, looked_at: np.ndarray, extents: np.ndarray, boxes: BoxFacts, are_other_sizes: bool
 ) -> np.ndarray:
-    """Store in ``boxes`` how many boxes fit another format. Return bool (N,), True for boxes that may be fractions."""
+    """Store in ``boxes`` how many boxes fit other formats. Return bool (N,), True for boxes that may hold fractions."""
     first, second = table.corners[:, :2], table.corners[:, 2:]
     with np.errstate(invalid='ignore', over='ignore'):
         if table.shows_size:

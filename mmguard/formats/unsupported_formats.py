@@ -55,11 +55,11 @@ def describe_files(files: Sequence[str], suffix: str = '') -> str:
     if ending == '.xml':
         return 'It contains XML, but no VOC boxes in the folder itself or in its Annotations/'
     kind = f'{ending or "files without ending"}, e.g. {os.path.basename(first)}'
-    return f'It contains {kind}: label maps are .png, .bmp, .tif, .npy. For another format, {_MAPS_ADVICE}'
+    return f'It contains {kind}, but label maps are .png, .bmp, .tif, .npy. For data in another format, {_MAPS_ADVICE}'
 
 
 def describe_json(file: str, ended_early: bool = False) -> str:
-    """Describe a JSON that is not a usable COCO file; empty if it is truncated, or neither an object nor a list."""
+    """Describe a JSON that is not a usable COCO file. Return '' if it is truncated, or neither an object nor a list."""
     head = read_head(file, _HEAD).decode(errors='replace').lstrip()
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     if head.startswith('['):
@@ -91,7 +91,7 @@ def has_photos_with_texts(folder: str) -> bool:
 
 
 def looks_like_yolo(files: Sequence[str]) -> bool:
-    """Return True if most files are text, and one has a row of YOLO (files of images without objects are empty)."""
+    """Return True if most files are .txt, and at least one begins with a row of YOLO (others may be empty)."""
     texts = [file for file in files if _get_ending(file) == '.txt']
     return 2 * len(texts) > len(files) and any(_YOLO.match(read_head(file, 4096)) for file in texts[:_TEXTS])
 
@@ -110,7 +110,7 @@ _LABELME_ADVICE = (
 )
 _MATLAB_ADVICE = (
     'write label maps (.png) with tools/dataset_converters of mmseg and pass their folder: run voc_aug.py for SBD, '
-    'coco_stuff10k.py for COCO-Stuff 10k, and pascal_context.py for Pascal-Context. The latter does not read the .mat '
+    'coco_stuff10k.py for COCO-Stuff 10k, or pascal_context.py for Pascal-Context. That script does not read the .mat '
     'files of 459 labels: it writes SegmentationClassContext from trainval_merged.json, and needs the package `detail`'
 )
 _CITYSCAPES_ADVICE = (
@@ -122,13 +122,13 @@ _DOTA_ADVICE = (
     'images/ in DIR, and pass dota.json'
 )
 _HUGGING_FACE_NOTE = (
-    "a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): row['image'].save("
-    "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
-    'a COCO JSON), and pass their folder'
+    'a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): '
+    "row['image'].save(f'images/{n}.png'); row['label'].save(f'labels/{n}.png')`, and pass their folder. Save the "
+    "images of a classification as f'{name}/{n}.png', and boxes as a COCO JSON"
 )
 _COCO_ADVICE = (
-    'write it as a COCO JSON (images; annotations with bbox [x, y, width, height] in pixels, and category_id; '
-    'categories), and pass that file'
+    'write it as a COCO JSON with images, categories and annotations (category_id, and bbox [x, y, width, height] in '
+    'pixels), and pass that file'
 )
 _MAPS_ADVICE = (
     "write its label maps as arrays, one label per pixel, `np.save(f'labels/{n}.npy', label)`, and pass their folder, "
@@ -152,7 +152,7 @@ class _Program(NamedTuple):
 _ALONE = (
     ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_DATUMARO_ADVICE.format("label_me")}'),
     ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_DATUMARO_ADVICE.format("cvat")}'),
-    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: pass its folder of horizontal boxes, which is VOC'),
+    ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: pass its folder of horizontal boxes, in VOC format'),
     ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER_NOTE}'),
     ('.json', '"dm_format_version"', f'JSON of Datumaro: {_DATUMARO_ADVICE.format("datumaro")}'),
     ('.json', r'"shapes"\s*:\s*\[|"imageData"', f'{_LABELME}: {_LABELME_ADVICE}'),
@@ -170,7 +170,7 @@ _ALONE = (
     (
         '.csv',
         'ImageID,Source,LabelName',
-        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks 50 samples that a config of mmdet loads',
+        'csv of OpenImages: `mmguard trace CONFIG --samples 50` checks 50 samples that an mmdet config loads',
     ),
     ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB_ADVICE}'),
     ('.arrow', '', _HUGGING_FACE_NOTE),
@@ -218,7 +218,7 @@ _KNOWN, _ALL = (
 
 
 def describe_program(target: str) -> str:
-    """Describe a file, or the first file of a known kind in a folder on disk; empty if no kind is recognized."""
+    """Describe a file, or the first file of a known kind in a folder on disk, or return '' if no kind is recognized."""
     if os.path.isfile(target):
         return _describe_file(target, os.path.dirname(os.path.abspath(target)), _ALL)
     seen = 0

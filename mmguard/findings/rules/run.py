@@ -21,10 +21,10 @@ _OUT_OF_STEP = re.compile(
 class SkippedCollective(RunRule):
     code = 'MG304'
     follows = ('MG303', 'MG452', 'MG453', 'MG454')
-    summary = 'A rank skipped a collective in which other ranks wait, or called a different collective.'
+    summary = 'A rank skipped a collective for which other ranks wait, or called a different collective.'
     why = 'Every rank must call the same collectives in the same order; otherwise the other ranks wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')
-    limits = 'Only the error of one rank is read, so the line that skipped the collective is unknown.'
+    limits = 'Only the error of one rank is read, so mmguard does not know which line skipped the collective.'
     advice = (
         'Look for a branch that only one rank takes: `if rank == 0`, a batch without targets, an early return, a '
         'metric or a checkpoint. RankGuardHook names the losses missing on a rank, and the samples of that rank.'
@@ -38,9 +38,9 @@ class SkippedCollective(RunRule):
 class RankAbsent(RunRule):
     code = 'MG303'
     follows = ('MG454', 'MG456')
-    summary = 'A rank did not join the other ranks, or left no record.'
+    summary = 'A rank did not join the other ranks, or left no record of its end.'
     title = 'The other ranks waited for a rank that did not join them.'
-    title_silent = 'Not every rank left a record.'
+    title_silent = 'At least one rank left no record of its end.'
     why = (
         'The errors of the other ranks (AbsentRankError, "Connection closed by peer", a timeout of NCCL) are only a '
         'consequence: the cause is in the log of the missing rank.'
@@ -52,7 +52,7 @@ class RankAbsent(RunRule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         silent = (facts.run or RunFacts()).silent
         unknown = Message(
-            'it may have ended normally, never started training, or written its record on another machine'
+            'such a rank may have ended normally, never started training, or written its record on another machine'
         )
         said = (
             [Message('{ranks} left no record: {unknown}', ranks=name_ranks(silent), unknown=unknown)] if silent else []
@@ -69,14 +69,14 @@ class UnusedParametersSeen(RunRule):
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for their gradients.'
     title_model = 'A part of the model is not used on any rank, and DistributedDataParallel waited for its gradient.'
     why = (
-        'The loss does not depend on a branch of the model, in some or all iterations: a backbone stage that no head '
-        'reads, a batch without targets, or a loss that is constant where all labels are ignored.'
+        'In some or all iterations, the loss does not depend on a branch of the model: no head reads a backbone stage, '
+        'a batch has no targets, or a loss is constant because all labels are ignored.'
     )
     example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Parameters are named only if torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook recorded their names.'
     advice = (
-        'If this part may be skipped, write find_unused_parameters=True; if only batches without targets skip it, '
-        "dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If it must be trained, use it in a loss."
+        'If the parameters may be skipped, write find_unused_parameters=True; if only batches without targets skip '
+        "them, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. Otherwise, use them in a loss."
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -92,14 +92,14 @@ class LossesFilled(RunRule):
     follows = ('MG452',)
     summary = 'A loss was missing on a rank, but not on other ranks.'
     why = (
-        'DistributedDataParallel hangs if a loss is missing on one rank. RankGuardHook replaces the missing loss by a '
-        'zero, which keeps the ranks in step, but that rank then trains nothing with this loss.'
+        'DistributedDataParallel hangs if a loss is missing on one rank. RankGuardHook replaces the missing loss by '
+        'zero, which keeps the ranks in step, but the rank then trains nothing with this loss.'
     )
     example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
     limits = 'Samples are named only if RankGuardHook ran.'
     advice = (
-        'If the samples have no targets, leave such images out (filter_empty_gt=True in the training set), or let the '
-        'head return all of its losses. If they have targets, look for a branch that one rank skips.'
+        'If the samples have no targets, leave their images out (filter_empty_gt=True in the training set), or let the '
+        'head return all of its losses. If the samples have targets, look for a branch that one rank skips.'
     )
     severity = WARNING
 

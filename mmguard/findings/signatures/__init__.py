@@ -1,7 +1,7 @@
 """Error signatures in JSON files, one file per area of errors, and the functions that read them.
 
 JSON needs no other package, so ``mmguard explain`` works in a broken installation. This package may import
-the same modules as findings, except rules.
+the modules that ``mmguard.findings`` may import, except its rules.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def get_lineage(framework: str) -> Tuple[str, ...]:
 
 
 def choose(texts: Mapping[str, str], framework: str) -> str:
-    """Return the text for a framework, else for one that it is built on, else for plain PyTorch; '' if all lack one."""
+    """Return the text for a framework, a framework that it is built on, or plain PyTorch (the first found), or ''."""
     return next((texts[name] for name in (*get_lineage(framework), 'torch') if name in texts), '')
 
 
@@ -69,7 +69,7 @@ class Cause:
         supports (str): Pattern of evidence for the cause; the matching line is quoted.
         refutes (str): Pattern of evidence that rules the cause out.
         refuted_by (tuple[str]): Inputs (``'files'``: all label files, ``'config'``) that rule the cause out if they
-            were read without a finding of ``codes``; empty if no input shows the cause (a loader, a transform, a loss).
+            were read without a finding of ``codes``; empty if they cannot show the cause, such as a faulty transform.
         frameworks (tuple[str]): Frameworks in which the cause occurs (``torch``: unknown framework); empty: all.
         look (str): Observation that shows whether this is the cause.
         advice (dict[str, str]): Framework -> advice; ``torch``: for all other frameworks.
@@ -147,7 +147,7 @@ def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) ->
 
 
 def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
-    """Return the cause that an entry defines: a key of ``shared.json``, or fields that override those of their key."""
+    """Return the cause of an entry: a key of ``shared.json``, or a dict of fields that override those of its key."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
     fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})

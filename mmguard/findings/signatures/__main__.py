@@ -10,11 +10,11 @@ from mmguard.findings.signatures import SCAN, Signature, read_groups, read_signa
 INTRODUCTION = """# What an error says
 
 `mmguard explain train.log`, `... 2>&1 | mmguard explain -`, or `mmguard explain work_dirs/x` names the error that ended
-a training, what it means, and its causes in order. With `--config CONFIG` or `--data TARGET` it looks for the causes
-itself. Causes that [a finding](findings.md) confirms come first, then causes that a line of the log supports (the line
-is quoted); refuted causes are left out. If nothing separates several causes, each is listed with the observation that
-decides. Signs of a training that runs, but does not learn, are listed, too. An error that is not listed is reported as
-not known.
+a training, what it means, and its causes, usual ones first. With `--config CONFIG` or `--data TARGET` it looks for
+them itself. Causes that [a finding](findings.md) confirms come first, then causes that a line of the log supports (the
+line is quoted); refuted causes are left out. If the log does not decide between several causes, each is listed with the
+observation that does. Signs of a training that runs, but does not learn, are listed, too. An error that is not listed
+is reported as not known.
 
 (Written by `python -m mmguard.findings.signatures > docs/errors.md`; a test keeps it current.)
 """

@@ -104,7 +104,7 @@ class Coco(Format):
         return found._replace(read=self._read_kept) if options.keep_boxes else found
 
     def _read_kept(self, path: str) -> LabelFacts:
-        """Return the facts of a corrected file without the faults of boxes, which ``keep_boxes`` leaves unchanged."""
+        """Return the facts of a corrected file, without the faults of its boxes, which ``--keep-boxes`` permits."""
         facts = self.read_copy(path)
         facts.reasons = {reason: count for reason, count in facts.reasons.items() if reason not in BOX_REASONS}
         return facts
@@ -143,7 +143,7 @@ class FoundFile(NamedTuple):
 
 
 def find_coco_files(root: str) -> List[FoundFile]:
-    """Return the COCO files in a folder, its ``annotations`` and its split folders, or else in its only subfolder.
+    """Return the COCO files in a folder, its ``annotations`` and split folders, or if none, in its only subfolder.
 
     A folder that also contains label maps is skipped.
     """
@@ -186,7 +186,7 @@ def _is_coco(head: bytes) -> bool:
 
 
 def _find_image_folder(root: str, path: str, head: bytes) -> str:
-    """Return the first usual folder with an image that the JSON lists, else the first with any image, else ''."""
+    """Return the first usual folder with an image that the JSON lists, or the first with any image, or ''."""
     root = os.path.dirname(os.path.abspath(root)) if os.path.basename(root) == 'annotations' else root
     split = os.path.splitext(os.path.basename(path))[0].rpartition('_')[2]
     beside = os.path.dirname(path)

@@ -47,7 +47,7 @@ _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """A fault that stops the reading of a file."""
+    """Fault because of which the rest of a file cannot be read."""
 
     def __init__(self, reason: str, place: str) -> None:
         super().__init__(f'{reason} ({place})')
@@ -178,10 +178,10 @@ class Stream:
     # ---- blocks of elements
 
     def _read_typed(self, key: str) -> Optional[Tuple[List[Any], bool, bool]]:
-        """Decode a block of elements. Return (records, typed, True at the end of the array), or ``None`` on an error.
+        """Decode a block. Return (records, typed, True if the array ends here), or ``None`` if decoding fails.
 
-        The end of the last element is guessed. Decoding verifies the guess: with a closing bracket added, the block is
-        valid JSON only if it ends with a whole element.
+        The end of the last element is guessed, and decoding verifies the guess: with a closing bracket added, the block
+        is valid JSON only if it ends with a whole element.
         """
         if len(self._data) - self._pos < self._block:
             self._fill(self._block)
@@ -213,7 +213,7 @@ class Stream:
             return None
 
     def _add_plain(self, records: List[Any], key: str, number: int) -> bool:
-        """Append a block's elements to ``records``, decoded one by one; return True at the end of the array."""
+        """Decode the elements of a block one by one, and append them to ``records``. Return True if the array ends."""
         most = self._offset + self._pos + self._block
         mark = b''
         while mark != b']' and self._offset + self._pos < most:
@@ -315,7 +315,7 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Disable garbage collection: records have no cycles, and tracing torch's objects takes longer than decoding."""
+    """Disable garbage collection: it takes longer than decoding if torch is loaded, and records have no cycles."""
     collecting = gc.isenabled()
     gc.disable()
     try:

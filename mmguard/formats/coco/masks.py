@@ -1,4 +1,4 @@
-"""Checks of the structure and size of COCO masks. Only thin polygons are drawn, to see if they cover a pixel."""
+"""Checks of the structure and size of COCO masks. Thin polygons are also drawn, to test if they cover a pixel."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def size_column(masks: Sequence[Any]) -> np.ndarray:
 
 
 def check_mask(value: Any) -> Any:
-    """Convert an untyped ``segmentation`` to an input of :func:`mask_column`: polygons, Rle, ``None`` or fault code."""
+    """Convert an untyped ``segmentation`` for :func:`mask_column`, to polygons, an Rle, ``None`` or a fault code."""
     if not value:  # mmdet does not check further
         return None
     if isinstance(value, list):
@@ -217,7 +217,7 @@ def _clip_size(mask: Any) -> List[int]:
 
 
 def _sum_texts(texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-    """Return the number of pixels (-1 if damaged), and of object pixels, of K compressed RLE texts, int64 (K,) each.
+    """Return the numbers of pixels (-1 if damaged) and of object pixels of K compressed RLE texts, int64 (K,) each.
 
     A character minus '0' holds 5 bits and a continuation bit; from the fourth number on, a number is stored as its
     difference from the number two places before.

@@ -1,4 +1,4 @@
-"""Comparison of segments_info in COCO panoptic files with the ids in their PNGs, which are R + 256 G + 65536 B."""
+"""Comparison of segments_info in COCO panoptic files with the ids in their PNGs; an id is R + 256 G + 65536 B."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def describe_segments(
 ) -> None:
     """Check the PNGs of a COCO panoptic file, and add their faults to ``found`` and ``faults``.
 
-    Only a sample is checked unless ``everything`` is true.
+    If ``everything`` is false, only a sample of the PNGs is checked.
     """
     images = []
     for number, record in coco.panoptic.items():

@@ -1,4 +1,4 @@
-"""Scan of COCO and LVIS JSON files, and selection of a few images for a test with the framework's own data set."""
+"""Scan of COCO and LVIS JSON files, and selection of a few images to test with the framework's data set class."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MIN_SIZE = 32
 #: Largest file, in bytes, whose RLE sizes are always read.
 _SMALL_FILE = 64 << 20
 _RECORD_ADVICE = (
-    'Correct the listed entries, or export the file again: "images", "annotations" and "categories" must be lists. Ids '
+    'Correct the listed entries, or export the file again. "images", "annotations" and "categories" must be lists, ids '
     'and the four values of a box must be numbers, iscrowd must be 0 or 1, and names must be strings.'
 )
 
@@ -58,13 +58,13 @@ class Numbering(NamedTuple):
 
 
 def scan_coco(path: str, num_classes: Optional[int] = None, **settings: Any) -> LabelFacts:
-    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise because of its content.
+    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Invalid content is recorded, and never raises.
 
-    With ``class_names``, labels are mmdet's: the position of a category in the file's own list, counting only the
-    listed names. (The order of ``class_names`` has no effect; ``coco.renamed`` records names that differ.) mmdet
-    silently drops categories that are not listed; they are counted in ``annotations.left_out``. Without
-    ``class_names``, the meaning of a label depends on the framework: pass ``labels`` or ``framework``. Without either,
-    labels are the positions, and rule MG138 describes the effect in frameworks that train on the ids.
+    With ``class_names``, labels are those of mmdet: it numbers the categories of these names in the order of the file.
+    (The order of ``class_names`` has no effect; ``coco.renamed`` records names that differ.) mmdet silently drops all
+    other categories; their annotations are counted in ``annotations.left_out``. Without ``class_names``, the meaning
+    of a label depends on the framework: pass ``labels`` or ``framework``. If neither is given, categories are numbered
+    in the order of the file, and rule MG138 describes the effect in frameworks that train on the ids.
 
     Args:
         num_classes (int, optional): Number of classes. Default: the number of names, or the number that ids require.
@@ -263,7 +263,7 @@ class CocoScan:
             }
 
     def _describe_masks(self) -> None:
-        """Count mask faults of annotations that a loader keeps; if ``masks`` is false, only RLEs of a wrong size."""
+        """Count the mask faults of annotations that a loader keeps; without ``masks``, only RLEs of a wrong size."""
         table, details = self.table, self.details
         loaded = table.image >= 0
         for flags in table.left_out.values():
@@ -276,7 +276,7 @@ class CocoScan:
             details.mask_examples[MASK_FAULTS[code]] = self._list_places(rows)
 
     def _list_places(self, rows: np.ndarray) -> List[str]:
-        """Return a text, 'a.jpg: annotation 7', for each of the first annotations in ``rows``."""
+        """Return a text such as 'a.jpg: annotation 7' for each of the first annotations in ``rows``."""
         coco, table, places = self.coco, self.table, []
         for row in rows[:EXAMPLES].tolist():
             image, code = int(table.image[row]), int(coco.annotations.id[row])
@@ -323,7 +323,7 @@ class CocoScan:
 
 
 def _list_labels(coco: CocoFile, codes: Sequence[int]) -> List[int]:
-    """Return the label of each category: the index of its id in ``codes``, or -1 if ``codes`` lacks the id."""
+    """Return the label of each category: the index of its id in ``codes``, or -1 if its id is not in ``codes``."""
     # If two categories share an id, the last label wins, as in mmdet's dict.
     last = {code: label for label, code in enumerate(codes)}
     return [last.get(code, -1) for code, _ in coco.categories]
@@ -361,7 +361,7 @@ class CocoSample(NamedTuple):
 
 
 def select_samples(coco: CocoFile) -> List[CocoSample]:
-    """Return samples of a few images. Their annotations have boxes, but no polygons or masks."""
+    """Return samples of a few images, whose annotations have boxes, but no polygons or masks."""
     columns, images, original = coco.annotations, coco.images, coco.ids.get_original
     categories = [dict(id=original(code), name=name) for code, name in coco.categories]
     samples = []

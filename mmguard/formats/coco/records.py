@@ -27,7 +27,7 @@ except ImportError:
 else:
 
     class Segment(Struct, gc=False, omit_defaults=True):
-        """A segment of COCO panoptic."""
+        """A segment of an image in a COCO panoptic file."""
 
         id: int = MISSING_ID
         category_id: int = MISSING_ID
@@ -36,7 +36,7 @@ else:
         iscrowd: Union[bool, int] = 0
 
     class Annotation(Segment, gc=False, omit_defaults=True):
-        """An annotation; its mask and all keys without a field here are skipped, not decoded."""
+        """An annotation. Its mask, and keys that have no field here, are skipped without being decoded."""
 
         image_id: int = MISSING_ID
         ignore: Union[bool, int] = 0
@@ -75,7 +75,7 @@ def is_id(value: Any) -> bool:
 
 
 class Ids:
-    """Integer codes for ids that are strings, fractions or huge integers, as some exporters write them."""
+    """Integer codes of ids, because some exporters write strings, fractions or huge integers as ids."""
 
     def __init__(self) -> None:
         self._codes: Dict[Any, int] = {}
@@ -131,7 +131,7 @@ class AnnotationColumns(NamedTuple):
 
     @classmethod
     def join(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
-        """Join columns, and empty ``parts`` so that only one column at a time is in memory twice."""
+        """Join the columns of ``parts``, and empty ``parts``, so that only one column at a time is in memory twice."""
         if not parts:
             return cls.empty()
         lists = [list(column) for column in zip(*parts)]
@@ -201,7 +201,7 @@ def build_annotation_columns(
 
 
 def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool, typed: bool = True) -> None:
-    """Append images to columns, named by ``coco_url`` if ``by_url`` is true (LVIS 1.0) or ``file_name`` is empty."""
+    """Append images to columns. Take names from ``coco_url`` if ``by_url`` (LVIS 1.0), or if ``file_name`` is empty."""
     columns.id.extend(ids.find_codes([record.id for record in records], typed).tolist())
     columns.height.extend([record.height for record in records])
     columns.width.extend([record.width for record in records])
@@ -215,7 +215,7 @@ def add_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: 
 
 
 def read_annotations(records: Sequence[Any], first: int, faults: Faults, source: str) -> Dict[int, Any]:
-    """Convert untyped JSON records to {index: annotation}; leave out records that are not usable objects.
+    """Convert untyped JSON records to {index: annotation}, without records that are not usable objects.
 
     Args:
         first (int): Index of the first record in the array.
@@ -243,7 +243,7 @@ def read_annotations(records: Sequence[Any], first: int, faults: Faults, source:
 
 
 def read_images(records: Sequence[Any], first: int, faults: Faults, source: str) -> List[Any]:
-    """Convert untyped JSON records to images; leave out records that are not objects, and values of a wrong type."""
+    """Convert untyped JSON records to images, without records that are not objects and values of a wrong type."""
     found = []
     for number, record in enumerate(records, first):
         where = f'{source}: images[{number}]'

@@ -41,7 +41,7 @@ def number_by_rfdetr(
 ) -> Tuple[Optional[str], List[int]]:
     """Return how the installed RF-DETR, or the newest if none is installed, numbers categories.
 
-    The release, and the categories that other releases number differently, are added to ``details``.
+    Store the release, and the categories that other releases number differently, in ``details``.
 
     Args:
         labels (str, optional): ``'positions'`` or ``'ids'`` if the user chose one, else ``None``.
@@ -77,7 +77,7 @@ def number_by_rfdetr(
 
 
 def _find_empty_parents(coco: CocoFile) -> Dict[int, str]:
-    """Return {code: name} of the categories that have no annotation and are the supercategory of another category."""
+    """Return {code: name} of the categories without an annotation that are the supercategory of another category."""
     pairs = zip(coco.categories, coco.supercategories)
     named = {word for (_, name), word in pairs if word not in (*_NO_PARENT, name)}
     used = set(coco.annotations.category_id.tolist())

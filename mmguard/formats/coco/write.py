@@ -92,7 +92,7 @@ def _read(data: bytes) -> Dict[str, Any]:
 
 
 class _File:
-    """JSON content of a file, which each step corrects in place, and the number of changes by kind."""
+    """JSON content of a file, which the methods correct in place, and the number of changes of each kind."""
 
     def __init__(self, record: Record, options: FixOptions) -> None:
         self.record = record
@@ -135,7 +135,7 @@ class _File:
                 counts['no_crowd'] += 1
 
     def _correct_categories(self) -> List[Dict[Any, Any]]:
-        """Correct the categories. Return {old id: new id} for the annotations, one dict per step."""
+        """Correct the categories. Return dicts {old id: new id}, to be applied to the annotations one after another."""
         listed, options = self.record['categories'], self.options
         for category in listed:
             if not isinstance(category.get('name'), str):
@@ -171,7 +171,7 @@ class _File:
         return steps
 
     def _correct_box(self, annotation: Record, size: Optional[Tuple[float, float]]) -> None:
-        """Add a missing box around polygons, and convert the box of an annotation from the format ``options.boxes``."""
+        """Add a missing box around the polygons of an annotation; convert its box from the format ``options.boxes``."""
         form, polygons = self.options.boxes, annotation.get('segmentation')
         if annotation.get('bbox') is None and are_polygons(polygons):
             points: List[Any] = [part for polygon in polygons or () for part in polygon]
@@ -216,7 +216,7 @@ class _File:
         return True
 
     def select_annotations(self) -> List[str]:
-        """Clamp boxes, and leave out annotations that cannot be trained on. Return the ids of unknown categories."""
+        """Clamp boxes, and drop annotations that cannot be trained on. Return the invalid category ids of these."""
         record, options, counts = self.record, self.options, self.counts
         sizes = {image['id']: get_size(image) for image in record['images']}
         listed = [annotation for annotation in record['annotations'] if get_id(annotation, 'image_id') in sizes]

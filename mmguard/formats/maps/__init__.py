@@ -80,7 +80,7 @@ class LabelMaps(Format):
                 )
                 source.notes.append(note)
             if options.num_classes is None:
-                note = Message('without --num-classes every value counts as a class; pass it to find invalid values')
+                note = Message('every value counts as a class: add --num-classes N to find invalid values')
                 source.notes.append(note)
             sets.sources.append(source)
         return sets

@@ -52,7 +52,7 @@ _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 
 
 def get_form(image: Any) -> str:
-    """Return the pixel format of an opened image, e.g. ``'gray8'``; ``'other'`` for formats without labels (CMYK)."""
+    """Return the pixel format of an opened image, e.g. ``'gray8'``, or ``'other'`` if it cannot hold labels (CMYK)."""
     mode = image.mode
     if mode.startswith('I;16'):
         return 'gray16'
@@ -65,8 +65,8 @@ def get_form(image: Any) -> str:
 def get_scale(image: Any) -> float:
     """Return the factor by which decoding stretches gray values.
 
-    Decoders stretch the values of gray PNGs of 2 and 4 bits, and of PGMs with a maximum below 255, to 0..255: they
-    load a 3 stored in 4 bits as 51.
+    Decoders stretch the values of gray PNGs of 2 and 4 bits, and of PGMs with a maximum below 255, to 0..255: for
+    example, they load the value 3, stored in 4 bits, as 51.
     """
     if image.mode != 'L' or not getattr(image, 'tile', None):
         return 1
@@ -135,7 +135,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
 
 def get_array_form(values: np.ndarray) -> str:
-    """Return the pixel format of an array, named as in :func:`get_form`; that of integers depends on their range."""
+    """Return the pixel format of an array, named as in :func:`get_form`; for integers, it depends on their range."""
     if values.dtype.kind in 'bf':
         return 'bool' if values.dtype.kind == 'b' else 'float'
     if 0 <= values.min() <= values.max() <= 255:
@@ -143,7 +143,7 @@ def get_array_form(values: np.ndarray) -> str:
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
 
 
-_ONE_HOT_ADVICE = 'if one channel of each pixel is set, `np.save(path, array.argmax({}))` converts it to labels'
+_ONE_HOT_ADVICE = 'if exactly one channel of each pixel is set, `np.save(path, array.argmax({}))` saves the labels'
 #: Pattern of the fault of an undamaged file that is not a label map -> how to convert the file to a label map.
 _TO_LABELS = (
     (r'array \(\d+, H, W\)', _ONE_HOT_ADVICE.format('0')),
@@ -151,17 +151,17 @@ _TO_LABELS = (
     (r'\d+ dimensions', 'remove the axes of length 1, `array.squeeze()`'),
     (
         'several pages',
-        'save each page as a file of its own; if each is a class, `np.argmax` over the pages converts them to labels',
+        'save each page as a separate file; if each page is a class, `np.argmax` over the pages gives the labels',
     ),
     ('colors', 'replace each color by the index of its class'),
-    ('one row or column', 'give it the shape of its image, `array.reshape(height, width)`'),
+    ('one row or column', 'give it the height and width of its image, `array.reshape(height, width)`'),
     ('array of Python objects|not numeric', 'save numbers, `np.save(path, label.astype(np.uint8))`'),
     ('a newer version', 'save it with `np.save(path, label)`'),
 )
 
 
 def describe_unread(unreadable: Mapping[str, Examples]) -> str:
-    """Return advice on how to convert the unread files to label maps; empty if a file is missing or damaged."""
+    """Return advice on how to convert the unread files to label maps, or '' if a file is missing or damaged."""
     steps = {fault: next((s for start, s in _TO_LABELS if re.match(start, fault)), '') for fault in unreadable}
     if not all(steps.values()):
         return ''
@@ -265,7 +265,7 @@ def _to_labels(stored: Stored, options: FixOptions) -> np.ndarray:
     if values.ndim == 3:
         colors = values[..., : 1 if form == 'gray_alpha' else 3]
         if (colors != colors[..., :1]).any():
-            raise NotCorrected('stored as colors without class names: list the color of each class with --colors')
+            raise NotCorrected('stored as colors, not as labels: list the color of each class with --colors')
         values = np.ascontiguousarray(colors[..., 0])
     elif values.dtype.kind == 'f' and options.threshold is None:
         if not (np.isfinite(values).all() and (np.abs(values - np.round(values)) <= stored.rounding).all()):
@@ -291,9 +291,9 @@ def _look_up_labels(rgb: np.ndarray, table: Dict[Color, int]) -> np.ndarray:
 
 
 def predict_counts(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
-    """Return the counts that a scan of the corrected copies would give, or ``None`` if they are not known exactly.
+    """Return the counts that a scan of the corrected copies would give, or ``None`` if they are not certain.
 
-    Invalid values that no option maps are counted unchanged, although `mmguard fix` changes them.
+    Invalid values that no option maps are counted as they are, although `mmguard fix` changes them.
     """
     if 'volume' in summary.forms:
         return None
@@ -326,7 +326,7 @@ _OF_FORMS = (
 
 
 def _list_stored(summary: MapSummary, options: FixOptions) -> List[Tuple[Stored, List[int]]]:
-    """Return the stored values of all files, and the number of pixels of each value.
+    """Return pairs of stored values of all files and the numbers of pixels with these values.
 
     Raises:
         NotCorrected: The counts of a scan do not determine the stored values.

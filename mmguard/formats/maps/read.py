@@ -60,7 +60,7 @@ def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
 
 
 def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
-    """Return the mask of invalid pixels. Prefer a comparison with a range, several times faster than a lookup."""
+    """Return the mask of invalid pixels, by comparing with a range if possible: a lookup takes several times longer."""
     present = np.flatnonzero(invalid)
     low, high = int(present[0]), int(present[-1])
     if present.size == high - low + 1:
@@ -70,7 +70,7 @@ def _find_invalid(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
 
 
 def _are_between_neighbours(label: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return bool (N,), True for each flat position that has both a lower and a higher neighbor."""
+    """Return bool (N,), True for each position (a flat index) with both a lower and a higher neighbor."""
     height, width = label.shape
     rows, columns = np.divmod(positions, width)
     low = high = values
@@ -101,7 +101,7 @@ _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
-    """Read a label map and the header of its image into a record, which also holds the faults of both files.
+    """Return a record of a label map and of the header of its image, which includes the faults of both files.
 
     ``invalid`` is ``settings.find_invalid_values()`` as an array, bool (256,).
     """
@@ -143,7 +143,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
 
 
 def _check_header(image: Any) -> None:
-    """Raise :class:`NoLabels` for an image with CMYK or LAB colors, several pages, or a single row or column."""
+    """Raise :class:`NoLabels` if an image has CMYK or LAB colors, several pages, or a single row or column."""
     if forms.get_form(image) == 'other':
         raise NoLabels(f'colors ({image.mode})')
     if image.format == 'TIFF':  # a loader reads the first page
@@ -174,7 +174,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
 
 
 def _check_file(path: str) -> Tuple[str, int]:
-    """Return the fault of a file (empty without a fault) and its size in bytes, without opening the file."""
+    """Return the fault of a file ('' if it has none) and its size in bytes, without opening the file."""
     held = FILES.get_replacement(path)
     if held is not None:
         return '' if held else EMPTY, len(held)
@@ -211,7 +211,7 @@ def _look_at_image(record: MapRecord, path: str) -> None:
 
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
-    """Store counts of stored and decoded values in ``record``. Return the pixels, or ``None`` if no array was made."""
+    """Count stored and decoded values in ``record``. Return the pixels, or ``None`` if counting needed no array."""
     record.form = forms.get_form(image)
     record.shape = (image.size[1], image.size[0])
     record.lossy = forms.is_lossy(image, head)
@@ -248,7 +248,7 @@ def _compute_histogram(image: Any) -> List[int]:
 
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
-    """Count the values of a NumPy file, which loaders use without any conversion of colors or brightness."""
+    """Count the values of an array from a NumPy file. Loaders do not convert its colors or brightness."""
     record.form, record.shape = forms.get_array_form(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = count_values(stored.astype(np.uint8))

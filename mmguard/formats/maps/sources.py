@@ -1,4 +1,4 @@
-"""Data sets of label maps, such as a folder of label maps with a folder of their images."""
+"""Data sets of label maps, such as a folder of label maps and a folder of their images."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class MapSource(Source):
         return None
 
     def sample(self) -> List[str]:
-        """Return the paths of a few label maps, on which an edit is tried."""
+        """Return the paths of a few label maps on which mmguard tries edits."""
         return []
 
     def compare_with_loader(self) -> Optional[LoaderFacts]:
@@ -147,7 +147,7 @@ class MapSource(Source):
     ) -> Optional[LabelFacts]:
         """Predict the facts after an edit from the counts of the scan.
 
-        Files are read only if the edit selects other files, or if the counts are insufficient.
+        Read files only if the edit selects other files, or if the counts do not suffice.
         """
         source, changes = plan_again(), files.get(self.folder)
         if not isinstance(source, MapSource) or self._summary is None:
@@ -178,7 +178,7 @@ class MapSource(Source):
 
 
 def correct_maps(paths: List[str], options: FixOptions) -> Dict[str, bytes]:
-    """Correct a few label maps, and return them as {name of the copy: content}.
+    """Correct a few label maps, and return them as {path of the copy: content}.
 
     Raises:
         NotTried: A readable file cannot be corrected.
@@ -215,7 +215,7 @@ def _strip_tail(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, found by the stems (names without ending) of their label files."""
+    """The images of one folder, which are found by the stem (name without ending) of their label file."""
 
     def __init__(self, folder: str, names: Iterable[str]) -> None:
         self.folder = folder
@@ -239,7 +239,7 @@ class Partners:
 
 
 class FolderSource(MapSource):
-    """Label maps in a folder and its subfolders, or a single label map. ``images`` has the same subfolders.
+    """Label maps in a folder and its subfolders, or a single label map. The folder ``images`` has the same subfolders.
 
     Without ``suffix``, every image is a label map. If a folder has several label files per image, as in Cityscapes,
     only files that end in ``_labelTrainIds.png`` are read, or else in ``_labelIds.png``.
@@ -308,7 +308,7 @@ class FolderSource(MapSource):
         return False
 
     def list_other_files(self) -> Optional[List[str]]:
-        """Return files of a folder without label maps; ``None`` for a file, or if a label map exists or may exist."""
+        """Return files of a folder without label maps, or ``None`` for a file, or if label maps exist or may exist."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
@@ -365,7 +365,7 @@ class FolderSource(MapSource):
 
 
 def find_label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """Return the label maps in a folder that a scan reads, without the images next to them."""
+    """Return the label maps that a scan of a folder reads, without the images in folders next to them."""
     folders = [labels for labels, _ in find_label_and_image_folders(root)] or [root]
     sources = [FolderSource(folder, MapSettings(256), suffix=suffix) for folder in folders]
     return [item.path for source in sources for item in source.items()]

@@ -72,7 +72,7 @@ _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class NamedFiles(Dict[Any, Examples]):
-    """Key -> number of files with this key, and the names of the first ``keep`` of these files."""
+    """Mapping from a key to the number of files with this key, and the names of the first ``keep`` of them."""
 
     def __init__(self, keep: int = _FEW) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class MapSummary:
     def relabel(self, settings: MapSettings) -> MapSummary:
         """Return the summary of the same files with other settings; elements are counted exactly.
 
-        The number of files per label is an estimate: the largest number of files with one of its values.
+        The number of files with a label is estimated: it is the largest number of files with one of its values.
         """
         other = copy(self)
         other.settings, other.table = settings, settings.table()
@@ -219,7 +219,7 @@ class MapSummary:
         return other
 
     def to_facts(self, class_names: Sequence[str] = (), root: Optional[str] = None) -> LabelFacts:
-        """Return the facts for the diagnosis; files are named relative to ``root``."""
+        """Return the facts for the diagnosis, with file names relative to ``root``."""
 
         def names(files: Examples) -> List[str]:
             return [make_printable(file, root) for file in files.first]

@@ -91,7 +91,7 @@ def _is_xml(name: str) -> bool:
 
 
 def _find_images(names: List[str]) -> FrozenSet[str]:
-    """Return the images of a VOC folder: those in JPEGImages, and those with the name of an XML file."""
+    """Return the images of a VOC folder: all files in JPEGImages, and images named like an XML file."""
     annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
     return frozenset(
         name
@@ -113,11 +113,11 @@ class VocImage(NamedTuple):
 
 
 def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
-    """Read all XML files of a VOC data set. Never raise because of their content.
+    """Read all XML files of a VOC data set. Invalid content is recorded, and never raises.
 
     The files are in ``Annotations`` of one or several folders (``VOCdevkit``), or in the folder itself. Labels are
-    positions in ``class_names``; mmdet silently drops objects with other names (``annotations.left_out``).
-    Without ``class_names``, the classes are the names that occur, in alphabetical order.
+    positions in ``class_names``, by default the names that occur, in alphabetical order. mmdet silently drops objects
+    with other names; ``annotations.left_out`` counts them.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are XML files.
@@ -200,7 +200,7 @@ def read_list(path: str, source: str, faults: Faults) -> List[str]:
 def find_listed_images(
     lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
 ) -> List[VocImage]:
-    """Return the listed images with the paths at which mmdet looks for them; skip paths outside of the data set."""
+    """Return the listed images with the paths that mmdet reads; add a fault for paths outside of the data set."""
     found = []
     for stem in (line.rstrip('\r') for line in lines):
         try:
@@ -214,7 +214,7 @@ def find_listed_images(
 
 
 def _find_data_sets(root: str, faults: Faults) -> List[str]:
-    """Return the folders in the root that contain annotations, relative to the root; '' is the root itself."""
+    """Return the names of the folders in the root that contain annotations, or [''] for the root itself."""
     if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
@@ -234,7 +234,7 @@ def _has_xml(folder: str) -> bool:
 
 
 def _has_xml_next_to_images(folder: str) -> bool:
-    """Return True if an image is next to its XML file, as in exports for other detectors with a folder per split."""
+    """Return True if an image is next to its XML file, as in exports that have a folder per split."""
     files = list_names(folder, _LOOKED_AT)
     stems = {os.path.splitext(name)[0] for name in files if _is_xml(name)}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
@@ -256,7 +256,7 @@ def _list_all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
 
 
 def _add_size(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
-    """Return the content of an XML file. A missing size is read from the image, as in mmdet."""
+    """Return the content of an XML file. If its size is missing, read it from the image, as mmdet does."""
     if file.size is None:
         try:
             with FILES.open(os.path.join(root, image.name)) as image_file, open_image(image_file) as opened:

@@ -91,7 +91,7 @@ def parse_xml(text: bytes) -> ET.Element:
 
 
 def _convert_name(tag: str) -> str:
-    """Return a tag or attribute of expat as ElementTree writes it: ``{namespace}tag``."""
+    """Convert a tag or attribute name from expat's form, ``namespace}tag``, to ElementTree's, ``{namespace}tag``."""
     return '{' + tag if '}' in tag else tag
 
 
@@ -121,7 +121,7 @@ def read_voc(path: str, source: str, faults: Faults) -> Optional[VocFile]:
 
 
 def _read_size(size: ET.Element, source: str, faults: Faults) -> Tuple[float, float]:
-    """Return height and width of a ``<size>``; ``NO_NUMBER`` for a value that is not an integer."""
+    """Return height and width of a ``<size>``, each ``NO_NUMBER`` if it is missing or not an integer."""
     sides = []
     for side in ('height', 'width'):
         text = size.findtext(side)
@@ -166,7 +166,7 @@ def _read_corners(item: ET.Element, where: str, faults: Faults) -> Tuple[float, 
 
 
 def _subtract_one(written: Tuple[float, ...]) -> Tuple[float, ...]:
-    """Return corners as mmdet computes them: truncated, minus 1. Keep NaN and infinity, at which mmdet stops."""
+    """Return corners as mmdet computes them, truncated and minus 1. Keep NaN and infinity, at which mmdet stops."""
     return tuple(float(int(number) - 1) if number - number == 0 else number for number in written)
 
 

@@ -65,7 +65,7 @@ class Volume:
 
 
 def count_rows_per_block(voxels: int) -> int:
-    """Return how many rows of ``voxels`` voxels fit into a block, at least 1."""
+    """Return the number of rows of ``voxels`` voxels that fit into a block, or 1 if a row does not fit."""
     return max(1, BLOCK // max(1, voxels))
 
 
@@ -161,9 +161,9 @@ class Content:
             raise CannotRead(TRUNCATED, f'{self.size:,} bytes cannot hold the {length:,} that its header promises')
 
     def _decompress(self, length: int) -> Optional[Any]:
-        """Decompress the whole file with libdeflate; return ``None`` if libdeflate is missing or rejects the file.
+        """Decompress the file with libdeflate. Return ``None`` without libdeflate, or for a large or rejected file.
 
-        Large or rejected files are read with zlib, which reports an error and its place.
+        The caller then uses zlib, which reports an error and its place.
         """
         decode = find_gzip_decoder()
         if decode is None or length > _AT_ONCE or self.size > _AT_ONCE:

@@ -268,7 +268,7 @@ def choose_reader(declared: Optional[str], ending: str, first_image: Optional[st
     fitting = [name for name, endings in READERS.items() if ending.lower() in endings]
     chosen = next((name for name in fitting if _can_read(name, first_image)), fitting[0] if fitting else '')
     if declared:
-        notes.append(f'mmguard does not know the reader {declared}: the files are read with {chosen or "no reader"}')
+        notes.append(f'mmguard does not know the reader {declared}. Reader used instead: {chosen or "none"}')
     return chosen, notes
 
 
@@ -297,7 +297,7 @@ def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
 
 
 def explain_unread(reader: str, ending: str) -> str:
-    """Return why files with this ending cannot be read (unsupported format, missing package), or '' if they can."""
+    """Return the reason why files with this ending cannot be read (format, missing package), or '' if they can."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: convert them to .nii.gz, for example with '

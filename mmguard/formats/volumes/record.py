@@ -56,7 +56,7 @@ class FileRecord:
 
     @property
     def holds_intensities(self) -> bool:
-        """True if a label file contains intensities, which differ from voxel to voxel, while labels form regions."""
+        """True if a label file contains intensities: most neighboring voxels differ, whereas labels form regions."""
         return self.unlike > MOSTLY * self.pairs and not self._is_two_peaks
 
     @property
@@ -69,7 +69,7 @@ class FileRecord:
 
     @property
     def has_slices(self) -> bool:
-        """True if the file has several slices (over all channels); a flat gray image has only one."""
+        """True if the file has several slices, counted over all channels; a flat gray image has only one."""
         return len(self.shape) > 1 and (self.shape[1] > 1 or self.shape[0] > 1)
 
 
@@ -112,7 +112,7 @@ def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) 
     """Read a label file as nnU-Net does (scaled by the header, as float32), and add its value counts to ``record``.
 
     Args:
-        expected (Collection[int]): Valid values; slices of all others are recorded. If empty, all values are valid.
+        expected (Collection[int]): Valid values; empty if all are valid. Slices with other values are recorded.
 
     Raises:
         CannotRead: The file is truncated or damaged.
@@ -131,7 +131,7 @@ def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) 
 
 
 def count_not_finite(volume: Volume, record: FileRecord) -> None:
-    """Add the numbers of NaN and infinite voxels of an image to ``record``.
+    """Count the NaN and infinite voxels of an image in ``record``.
 
     Raises:
         CannotRead: The file is truncated or damaged.

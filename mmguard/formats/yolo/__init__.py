@@ -136,7 +136,7 @@ class YoloSet:
 
 
 def _add_maps(sets: Sets, found: YoloSet, options: ScanOptions) -> None:
-    """Add the label maps of a split to ``sets``, with the classes of the data.yaml unless ``options`` set others."""
+    """Add the label maps of a split to ``sets``. Their classes are those of ``options``, or else of the data.yaml."""
     declared, places = found.declared, found.places or []
     given = replace(
         options,
@@ -234,13 +234,13 @@ def _lists_images(path: str) -> bool:
 
 
 def _find_root(yolo_set: YoloSet, folder: str) -> str:
-    """Return the ``path`` of the data.yaml if it is inside ``folder``, else ``folder``."""
+    """Return the folder to which paths in the data.yaml are relative if it is inside ``folder``, else ``folder``."""
     inside = yolo_set.declared.root.startswith(os.path.join(os.path.abspath(folder), ''))
     return yolo_set.declared.root if inside else folder
 
 
 def _list_dataset_files(sets: Sequence[YoloSet], target: str, root: str) -> Tuple[Set[str], Set[str]]:
-    """Return the label files of data sets, and their images and image lists, as two sets of paths below ``root``."""
+    """Return two sets of paths below ``root``: the label files of the data sets, and their images and image lists."""
     texts: Set[str] = set()
     others: Set[str] = set()
     folder = os.path.join(os.path.abspath(root), '')

@@ -1,4 +1,4 @@
-"""Reader of the class names and paths in a data.yaml, or of the class names in a list next to the labels."""
+"""Reader of a data.yaml with class names and paths, or of a list of class names next to the labels."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def declares_names(path: str) -> bool:
 
 
 def find_data_yaml(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
-    """Return the path of the data.yaml of a folder, empty if not found. A file named data.yaml is preferred."""
+    """Return the path of the data.yaml of a folder, or '' if not found. A file named data.yaml is preferred."""
     some = list_names(folder, _LOOKED_AT)  # label maps may be a million files
     names = [name for name in some if name.lower().endswith(('.yaml', '.yml'))]
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
@@ -115,7 +115,7 @@ def read_data_yaml(path: str) -> DataYaml:
 def _find_root(value: Any, path: str) -> str:
     """Return the folder that the paths in a data.yaml are relative to, given its ``path`` as ``value``.
 
-    Ultralytics searches the working directory and its data set folder. Here, the file's own folder replaces the latter.
+    Ultralytics searches the working directory and its data set folder, mmguard the former and the file's folder.
     """
     beside = os.path.dirname(os.path.abspath(path))
     if not _is_path(value):
@@ -135,7 +135,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _read_names(value: Any) -> Tuple[List[str], str]:
-    """Return the class names in the order of their ids, and the fault of ``names`` in a data.yaml, '' if valid."""
+    """Return the class names in the order of their ids, and the fault of ``names`` in a data.yaml ('' if valid)."""
     if isinstance(value, list):
         return [str(name) for name in value[:_MOST]], ''
     if not isinstance(value, Mapping):
@@ -196,9 +196,9 @@ def find_names(folder: str) -> DataYaml:
 
 
 def find_unread(folder: str) -> Dict[str, str]:
-    """Return {path: reason} of the lists of names and the data.yaml that cannot be read.
+    """Return {path: reason} for the lists of names and data.yaml files that cannot be read.
 
-    A folder of labels, its ``labels`` and its parent are searched. A FIFO, a socket or a device is never opened.
+    Search a folder of labels, its subfolder ``labels`` and its parent. A FIFO, a socket or a device is never opened.
     """
     found: Dict[str, str] = {}
     for place in (folder, os.path.join(folder, 'labels'), os.path.dirname(os.path.abspath(folder))):

@@ -40,7 +40,7 @@ class YoloListing:
     elsewhere: Dict[str, Tuple[str, int]] = field(default_factory=dict)
 
     def items(self) -> Iterator[TextItem]:
-        """Yield the files to read, label files first."""
+        """Yield an item per label file, and then an item per image without a label file."""
         number = -1
         for number, (text, image) in enumerate(self.texts):
             yield TextItem(number, text, image)
@@ -65,7 +65,7 @@ def list_images(places: Sequence[str]) -> YoloListing:
 
 
 def _find_elsewhere(listing: YoloListing) -> None:
-    """Search nearby folders, where ultralytics does not look, for missing label files; fill in ``elsewhere``."""
+    """Search nearby folders, where ultralytics does not look, for missing label files. Record them in ``elsewhere``."""
     wanted: Dict[str, Set[str]] = {}
     for folder, name in map(os.path.split, listing.bare):
         wanted.setdefault(folder, set()).add(f'{name.rpartition(".")[0]}.txt')
@@ -135,7 +135,7 @@ def replace_folder(folder: str, old: str, new: str) -> str:
 
 
 def _match_images(listing: YoloListing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
-    """Add to ``listing`` the images of a folder with their label files, and label files without an image."""
+    """Add to ``listing`` the images of a folder, their label files, and label files without an image."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
     there = _select_texts(names, set(stem_of))
     for name in images:
@@ -151,7 +151,7 @@ def _match_images(listing: YoloListing, folder: str, images: Sequence[str], text
 
 
 def _select_texts(names: Sequence[str], stems: set) -> set:
-    """Return the label files in a list of file names."""
+    """Return the .txt names that are label files: those of an image (``stems``), and others unlike lists or notes."""
     return {
         name
         for name in names
@@ -161,7 +161,7 @@ def _select_texts(names: Sequence[str], stems: set) -> set:
 
 
 def _list_file(listing: YoloListing, path: str) -> None:
-    """Add the images of an image list to ``listing``. As in ultralytics, ``./`` is the folder of the list."""
+    """Add the images of an image list to ``listing``. As in ultralytics, ``./`` means the folder of the list."""
     try:
         with FILES.open(path) as file:
             lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()

@@ -37,13 +37,13 @@ def scan_texts(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> LabelFacts:
-    """Read the label files of a YOLO data set, and the headers of its images. Never raise because of their content.
+    """Read the label files of a YOLO data set, and the headers of its images. Invalid content is recorded.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions as in the label files.
 
     Raises:
-        ValueError: There is nothing to read.
+        ValueError: Neither rows nor faults were found.
     """
     found = _ScanResults(listing, root)
     settings = TextTask(declared.kpt_shape)
@@ -113,7 +113,7 @@ class _ScanResults(TextsRead):
         ]
 
     def format_refused(self) -> List[str]:
-        """Return texts of refused rows, at most ``MAX_PLACES``: first one row of each label file, then second rows."""
+        """Return texts of up to ``MAX_PLACES`` refused rows: first one row of each label file, then second rows."""
         rows = [(at, line, why, row) for why, one in self.refused.items() for at, line, row in one.first]
         before: Counter = Counter()
         ranked = []
@@ -124,7 +124,7 @@ class _ScanResults(TextsRead):
 
 
 def _has_class_last(columns: np.ndarray) -> bool:
-    """Return True if rows look like pixels followed by a class: the last column has fewer values than the first."""
+    """Return True if rows look like pixels, then a class: the last column has fewer distinct values than the first."""
     if not len(columns) or (columns[:, 7] != BOX).any() or (columns[:, 8].astype(int) & IS_IN_PIXELS == 0).any():
         return False
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
@@ -300,7 +300,7 @@ def find_original(texts: List[Tuple[str, str]], columns: np.ndarray, names: List
 
 
 def _count_ids(coco: CocoFile, images: Dict[int, int]) -> Pairs:
-    """Count the annotations per index of a label file and category id. Exclude crowds, which are not converted."""
+    """Count annotations by (index of the label file, category id). Exclude crowds, which converters leave out."""
     rows = coco.annotations
     wanted = np.isin(rows.image_id, list(images)) & ~rows.crowd
     return Counter((images[image], code) for image, code in zip(rows.image_id[wanted], rows.category_id[wanted]))

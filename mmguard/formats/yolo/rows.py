@@ -1,4 +1,4 @@
-"""Reader and correction of YOLO label files, row by row as ultralytics interprets them, and a check of their images."""
+"""Reader of YOLO label files as ultralytics interprets them, correction of their rows, and a check of their images."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TextsRead:
 
 
 def read_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], result: TextsRead) -> Iterator[Row]:
-    """Yield the readable rows of a label file, whose index is ``number``, and add all other rows to ``result``."""
+    """Yield the readable rows of label file ``number``, and add all other rows to ``result`` as refused."""
     for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
         if not words:
             continue
@@ -159,7 +159,7 @@ _LARGEST = 64 << 20
 
 
 def find_image_fault(path: str) -> str:
-    """Return the fault of an image, or ``''``, without decoding it. If pillow is missing, the file is only opened."""
+    """Return the fault of an image, or ``''``, without decoding it. Without pillow, only test if the file opens."""
     try:
         with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter('ignore')

@@ -1,4 +1,4 @@
-"""Rules about void (unlabeled) values that are not ignored, were shifted by 1, are a class, or fill whole files."""
+"""Rules about void (unlabeled) pixels: 255 is trained, 1 was subtracted, a class is ignored, or no label is left."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class VoidNotIgnored(DataRule):
     example = Example(wrong='ignore_index=-100, labels 0..10 and 255', right='ignore_index=255')
     limits = '255 may be a class that was drawn in white.'
     advice = (
-        'Look at one of the files. If 255 is void (unlabeled), use one ignored value everywhere: `ignore_index=255` '
-        'in the head, the losses, the metric and GuardSegLabels, `seg_pad_val=255` in the data preprocessor. If it is '
-        'a class, map it to the index of that class: `label_map={{255: CLASS}}`.'
+        'Look at one of the files: if 255 is void (unlabeled), set `ignore_index=255` in the head, the losses, the '
+        'metric and GuardSegLabels, and `seg_pad_val=255` in the data preprocessor. If 255 is a class, map it to the '
+        'index of that class: `label_map={{255: CLASS}}`.'
     )
     pytorch = (
-        'If 255 is void, or the fill value of padding or of a rotation, pass ignore_index=255 to loss, metric and '
-        'transforms. If 255 is a class, map it to the index of that class.'
+        'If 255 marks unlabeled pixels, or pixels added by padding or rotation, pass ignore_index=255 to the loss, the '
+        'metric and the transforms. If 255 is a class, map it to the index of that class.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ class ShiftedVoid(DataRule):
     follows = ('MG102', 'MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = '1 was subtracted from the ignored value 255, or from 0.'
-    title = '254 is the ignored value 255 after 1 was subtracted from it.'
+    title = '1 was subtracted from the ignored value 255, so the labels contain 254.'
     title_wrapped = (
         '1 seems to have been subtracted from the labels in the files: the last class, {last}, never occurs, and 255 '
         'occurs in place of 0.'
@@ -89,7 +89,7 @@ class ShiftedVoid(DataRule):
         'that the background is ignored.'
     )
     example = Example(wrong='label -= 1', right='label = np.where(label == 255, 255, label - 1)')
-    limits = '254 may be a second void (unlabeled) value next to 255; many pixels may be unlabeled (255) on purpose.'
+    limits = '254 may be a second void (unlabeled) value, and many pixels may be unlabeled (255) on purpose.'
     advice = (
         'Remove the subtraction from the script that saved the files, or from the transform. Write '
         '`reduce_zero_label=True` (mmseg then subtracts 1 itself and keeps 255) if 0 is unlabeled, and '
@@ -97,8 +97,8 @@ class ShiftedVoid(DataRule):
         '`label_map={{254: {void}}}`.'
     )
     pytorch = (
-        'If the ids count from 1, subtract 1 from classes only: target = torch.where(target == 255, 255, target - 1), '
-        'ignore_index=255. If they count from 0, or are ids of COCO-Stuff, subtract nothing.'
+        'If the ids start at 1, subtract 1 from all but 255, `target = torch.where(target == 255, 255, target - 1)`, '
+        'and pass ignore_index=255. If the ids start at 0, or are those of COCO-Stuff, subtract nothing.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -172,13 +172,13 @@ class NothingToTrainOn(DataRule):
     kinds = ('pixels',)
     needs = ()
     summary = 'Label files contain no pixel to train on.'
-    title = 'Label files without a pixel to train on: {number} of {files}.'
+    title = 'No pixel to train on in {number} of {files}.'
     title_all = 'Every pixel of every file is ignored.'
-    title_volumes = 'Label files without a voxel of any class: {number} of {files}. Crops around labeled voxels fail.'
+    title_volumes = 'No voxel of any class in {number} of {files}: crops around labeled voxels fail.'
     why = (
-        'A batch of such files has no valid pixel: OHEM indexes an empty tensor, losses that divide by the number of '
-        'valid pixels (avg_non_ignore, nn.CrossEntropyLoss) give nan, and under DDP a rank whose loss has no autograd '
-        'graph hangs the others.'
+        'A batch of such files has no valid pixel. OHEM then indexes an empty tensor, losses that divide by the number '
+        'of valid pixels (avg_non_ignore, nn.CrossEntropyLoss) are nan, and under DDP a rank whose loss has no '
+        'autograd graph hangs the others.'
     )
     example = Example(
         wrong='reduce_zero_label=True, files that contain only 0',
@@ -187,8 +187,8 @@ class NothingToTrainOn(DataRule):
     limits = 'Cannot tell an unlabeled file from a file that shows no object.'
     advice = (
         'Compare the stored and the loaded values with `mmguard trace CONFIG`: usual causes are reduce_zero_label on '
-        'files that contain only 0, and a label_map to the ignored label. If the files really contain no label, label '
-        'them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
+        'files that contain only 0, and a label_map that maps to the ignored value. If the files contain no label, '
+        'label them or leave them out; `cat_max_ratio=0.75` in RandomCrop avoids most crops without a label.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -236,11 +236,11 @@ class ReduceZeroHidesClass(DataRule):
         wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
         right='reduce_zero_label=False',
     )
-    limits = 'Cannot tell a class from a large unlabeled area: the edit asks you which it is.'
+    limits = 'Cannot tell whether 0 is a class or a large unlabeled area: the edit asks you.'
     advice = (
         'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
-        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabeled, keep '
-        '`reduce_zero_label=True`, and remove a background from the class list.'
+        'sets and loaders of all splits, and `num_classes={enough}`. If 0 is unlabeled, keep `reduce_zero_label=True`, '
+        'and remove the background, if any, from the class list.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -311,7 +311,7 @@ class ReduceZeroHidesClass(DataRule):
         yield combine_pair(edit, propose_more_classes(facts, enough, '', first=first), title)
 
     def _compute_share_drawn(self, labels: LabelFacts) -> float:
-        """Return the share of 0 among the pixels, without files that contain only 0, such as tiles outside a map."""
+        """Return the share of pixels that are 0, excluding files that contain only 0, such as tiles outside a map."""
         maps = get_maps(labels)
         empty = compute_share(max(count_listed(maps, 'all_void'), maps.void_files), labels.files)
         return (

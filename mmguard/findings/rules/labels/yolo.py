@@ -31,8 +31,8 @@ class RefusedRows(YoloRule):
     summary = 'Rows of YOLO labels cannot be read.'
     title = 'Rows of YOLO labels cannot be read: {reasons}.'
     why = (
-        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands. It '
-        'truncates a class id with decimals.'
+        'Ultralytics excludes the whole image, with all of its rows, and reports this in one line among thousands. A '
+        'class id with decimals is truncated instead.'
     )
     advice = (
         'Rewrite these rows: `class x y width height` for a box, `class x1 y1 x2 y2 x3 y3 ...` for an outline, four '
@@ -40,7 +40,7 @@ class RefusedRows(YoloRule):
         'data.yaml requires.'
     )
     example = Example(wrong='0 0.5 0.5 0.1', right='0 0.5 0.5 0.1 0.1')
-    limits = 'Rows that end with the class are recognized only if their coordinates are pixels.'
+    limits = 'Rows in which the class comes last are recognized only if their coordinates are pixels.'
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_yolo(labels)
@@ -68,7 +68,7 @@ class NoFractions(YoloRule):
     summary = 'Coordinates are not fractions of the image: they are outside of [0, 1].'
     title_turned = 'Rows have a negative width or height (swapped corners?), or are outside of [0, 1].'
     title_axis = (
-        'Many boxes reach beyond the image in {axis}, but never in the other direction, as if they were divided by a '
+        'Many boxes reach beyond the image along {axis}, and none along the other axis, as if they were divided by a '
         'wrong size.'
     )
     advice_axis = (
@@ -81,9 +81,9 @@ class NoFractions(YoloRule):
     example = Example(wrong='0 320 240 64 48', right='0 0.5 0.5 0.1 0.1')
     limits = 'A row counts as pixels only if one of its coordinates is above 2.'
     advice = (
-        'Draw one image with its rows: convert two corners to center and size, divide pixels by the width and height '
-        'of the image, and clip fractions outside of [0, 1]. If many rows are outside, they were divided by a wrong '
-        'size (swapped, or without the EXIF rotation).'
+        'Draw one image with its rows, then convert corners to center and size, divide pixels by the width and height '
+        'of the image, or clip fractions outside of [0, 1]. If many rows are outside, they were divided by a wrong '
+        'size (width and height swapped, or EXIF rotation ignored).'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -116,16 +116,16 @@ class RowsOfAnotherTask(YoloRule):
     summary = 'One set of YOLO labels mixes boxes and outlines.'
     title = '{others} of {rows} rows are {other}, the rest {task}.'
     why = (
-        'In a label file with an outline ultralytics reads every row as an outline: the center and the size of a box '
-        'become two points, so the trained box is elsewhere. If another file contains only boxes, ultralytics removes '
-        'all outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
+        'In a label file with an outline, ultralytics reads every row as an outline: the center and the size of a box '
+        'become two points, so the trained box is wrong. If another file contains only boxes, ultralytics removes all '
+        'outlines ("only boxes will be used and all segments will be removed"): segmentation has no mask to learn.'
     )
     example = Example(wrong='0 0.5 0.5 0.1 0.1 among outlines', right='0 0.45 0.45 0.55 0.45 0.55 0.55 0.45 0.55')
-    limits = 'Rows with keypoints are not checked. The task is guessed from most rows, which may be the wrong ones.'
+    limits = 'Rows with keypoints are not checked. The task is that of most rows, even if these are the wrong ones.'
     advice = (
-        'For segmentation or oriented boxes, draw the objects that are boxes as outlines, too, in every file. For '
-        'detection, write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
-        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that contain boxes and outlines.'
+        'For segmentation or oriented boxes, replace each box by an outline of its object, in every file. For '
+        'detection, replace each outline by the box around it (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
+        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), at least in files that contain both.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -150,11 +150,11 @@ class UnusableDataYaml(YoloRule):
     limits = 'Only data.yaml, the image folders that it names, and the folders near them are checked.'
     #: Pattern of a fault -> advice; the first match applies.
     ways: ClassVar[Dict[str, str]] = {
-        'kpt_shape|flip_idx': 'Write `kpt_shape: [17, 3]`, with every keypoint once in `flip_idx`.',
+        'kpt_shape|flip_idx': 'Write `kpt_shape: [number, 2 or 3]`, and each keypoint once in `flip_idx`.',
         'does not name|not a path': 'Set `train` and `val` to the image folders.',
         'nc|names?': 'Write one name per class in `names`, numbered from 0 (0: cat, 1: dog), and delete `nc`.',
-        'folders': 'Move the label files to the path of the images with the last folder `images` replaced by `labels` '
-        '(data/images/a.jpg, data/labels/a.txt), or next to the images if no folder is called `images`.',
+        'folders': 'Move each label file to the path of its image, with the last folder `images` replaced by `labels` '
+        '(data/images/a.jpg: data/labels/a.txt), or next to the image if no folder is called `images`.',
     }
     advice = ' '.join(ways.values())
 
@@ -222,9 +222,9 @@ class ImagesWithoutLabelFile(YoloRule):
     example = Example(wrong='images/train/7.jpg without labels/train/7.txt', right='labels/train/7.txt, perhaps empty')
     limits = 'Images are not opened, so mmguard does not know whether they show objects.'
     advice = (
-        'Look at a few of these images: label objects, and for images without objects write an empty label file '
-        '(`touch labels/7.txt`). If label files have no image, give them the exact name of their image, in folders '
-        'that differ only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
+        'Look at a few of these images: label their objects, or write an empty label file (`touch labels/7.txt`) if '
+        'they show none. If label files have no image, give them the exact name of their image, in folders that differ '
+        'only in `images` and `labels`: images/train/a.jpg, labels/train/a.txt.'
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
