@@ -83,7 +83,7 @@ VOLUME_EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
             CaseFault(
                 'case_003',
                 _LABEL,
-                'value 4: 512 voxels, slices 40-55 (most in 47: 61)',
+                'value 4: 512 voxels, slices 40-55 (most in slice 47: 61)',
                 512,
                 {'4': 512},
                 {'4': 'slices 40-55'},

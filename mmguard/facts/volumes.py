@@ -32,8 +32,8 @@ class CaseFault:
     detail: str  #: Description of the fault, with its numbers.
     voxels: int = 0  #: Number of voxels with the fault; 0 if the whole file has the fault.
     values: Dict[str, int] = field(default_factory=dict)  #: Invalid value, as nnU-Net reads it -> number of voxels.
-    #: Value -> its slices, ``'slices 40-55 (most in 47)'``. Slices are counted from 0 along z, the last axis of a NIfTI
-    #: file and the first axis of nnU-Net's arrays.
+    #: Value -> its slices, ``'slices 40-55 (most in slice 47)'``. Slices are counted from 0 along z, the last axis of a
+    #: NIfTI file and the first axis of nnU-Net's arrays.
     slices: Dict[str, str] = field(default_factory=dict)
 
 

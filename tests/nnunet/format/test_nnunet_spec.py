@@ -87,7 +87,7 @@ def test_a_name_that_stands_twice_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, but 3 cases'), ('3', "must be a number, got '3'")]
+    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, but 3 cases'), ('3', "must be an int, got '3'")]
 )
 def test_the_number_of_cases_is_compared(said: Any, reported: str, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, numTraining=said)
