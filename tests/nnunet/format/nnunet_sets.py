@@ -102,7 +102,9 @@ _ALL = int(np.prod(SHAPE))
 _PLANE = SHAPE[0] * SHAPE[1]
 
 PLANTED: List[Planted] = [
-    Planted('value', 'labelsTr/value.nii.gz', 'unexpected', 'MG185', 5, 'value 7: 5 voxels, slices 4-6 (most in slice 5: 3)'),
+    Planted(
+        'value', 'labelsTr/value.nii.gz', 'unexpected', 'MG185', 5, 'value 7: 5 voxels, slices 4-6 (most in slice 5: 3)'
+    ),
     Planted('negative', 'labelsTr/negative.nii.gz', 'unexpected', 'MG185', 2, 'value -1: 2 voxels, slice 0'),
     Planted('soft', 'labelsTr/soft.nii.gz', 'fractions', 'MG187', 9, '9 voxels are not integers: 0.9998 (9); slice 6'),
     Planted('nan', 'imagesTr/nan_0001.nii.gz', 'not finite', 'MG187', 3, 'NaN: 3 voxels, slice 7'),

@@ -53,7 +53,7 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
         (dict(labels=REGION_LABELS), REGIONS, 'regions_class_order is missing'),
         (dict(labels=REGION_LABELS, regions_class_order=[1]), REGIONS, '1 entry, but labels declare 2 regions'),
         (dict(labels=REGION_LABELS, regions_class_order='12'), REGIONS, 'must be a list of integers'),
-        (dict(labels=REGION_LABELS, regions_class_order=[1, 1]), REGIONS, 'writes 1 for the region "core"'),
+        (dict(labels=REGION_LABELS, regions_class_order=[1, 1]), REGIONS, 'has 1 for the region "core"'),
     ],
 )
 def test_a_fault_is_reported(changes: Dict[str, Any], kind: str, reported: str, tmp_path: Path) -> None:
