@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from label_files import write
-from put_file import put_config
+from put_file import put, put_config
 from this_stack import IS_ONEDL
 from voc_cases import SIZE, obj, xml
 
@@ -45,16 +45,14 @@ def codes(result: SetResult) -> List[str]:
 
 def voc(root: Path) -> Dict[str, Any]:
     """Names of their own in VOC's format: CLASSES was edited in what was installed, class_names.py was not."""
-    for folder in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
-        (root / 'VOC2007' / folder).mkdir(parents=True)
     for number in range(3):
         write(root / f'VOC2007/JPEGImages/{number}.jpg', np.zeros((240, 320, 3), np.uint8))
         text = xml(*(obj(*one) for one in BOXES), size=SIZE.format(320, 240))
-        (root / f'VOC2007/Annotations/{number}.xml').write_text(text)
-    (root / 'VOC2007/ImageSets/Main/train.txt').write_text('0\n1\n2\n')
+        put(root / f'VOC2007/Annotations/{number}.xml', text)
+    index = put(root / 'VOC2007/ImageSets/Main/train.txt', '0\n1\n2\n')
     return dict(
         type='VOCDataset',
-        ann_file=[str(root / 'VOC2007/ImageSets/Main/train.txt')],
+        ann_file=[str(index)],
         img_prefix=[f'{root}/VOC2007/'],
         pipeline=[],
     )
