@@ -44,7 +44,6 @@ def load(name: str) -> Config:
 
 
 def load_stock(name: str) -> Config:
-    """The config without mmguard."""
     config = Config.fromfile(find_config_file(STOCK[name]))
     if 'ohem' in name:
         config.model.decode_head.sampler = SAMPLER

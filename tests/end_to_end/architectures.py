@@ -130,7 +130,6 @@ class Architecture(NamedTuple):
         return f'{self.scope}/{self.name}'
 
     def load(self) -> Config:
-        """Read the config."""
         return Config.fromfile(str(CONFIG_FOLDERS[self.scope] / f'{self.name}.py'), import_custom_modules=False)
 
 

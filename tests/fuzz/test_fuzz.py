@@ -110,7 +110,6 @@ class Bench:
         return Case(file, self.files[file][0], file, argv)
 
     def broken_by(self, case: Case) -> List[str]:
-        """The promises that a case breaks."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
         whole, damaged = self.inputs / case.file, self.inputs / case.name

@@ -36,8 +36,6 @@ SIZE = 64
 
 
 class Categories(NamedTuple):
-    """Categories of a file."""
-
     ids: Sequence[int]
     #: Supercategory of each; the name of category N is ``'c' + str(N)``.
     above: Sequence[str]

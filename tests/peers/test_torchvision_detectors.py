@@ -142,7 +142,6 @@ def test_who_has_a_background() -> None:
 
 
 def same(left: Dict[str, Tensor], right: Dict[str, Tensor]) -> bool:
-    """Bit for bit."""
     assert all(value.isfinite().all() for value in (*left.values(), *right.values()))
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 

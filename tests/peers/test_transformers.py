@@ -151,7 +151,6 @@ def step(detector: str, pixels: Tensor, targets: Targets, run: Callable[..., Any
 
 
 def same(left: Dict[str, Tensor], right: Dict[str, Tensor]) -> bool:
-    """Bit for bit."""
     assert all(value.isfinite().all() for value in (*left.values(), *right.values()))
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 

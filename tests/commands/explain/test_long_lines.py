@@ -59,7 +59,6 @@ def patterns() -> Dict[str, Pattern[str]]:
 
 
 def words_in(pattern: str) -> List[str]:
-    """Return some of the words that a pattern has."""
     plain = re.sub(r'\\(.)', r'\1', re.sub(r'\\[dwsSDWbBA]', '\0', pattern))
     return sorted(set(re.findall(r"[A-Za-z_ :./,'\"=]{4,}", plain)), key=len)[-6:]
 

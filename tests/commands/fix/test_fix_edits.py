@@ -48,7 +48,6 @@ def numbers_of(target: Any, code: str, capsys: Any, *options: Any) -> List[int]:
 
 
 def is_clean(target: Any, *options: Any) -> bool:
-    """True if a scan finds nothing."""
     return run('scan', target, *options) == 0
 
 
