@@ -22,6 +22,7 @@ import pytest
 from pictures import picture
 from put_file import put
 from voc_cases import obj, xml
+from warm import is_group_alive
 
 from mmguard.cli import main
 from mmguard.commands import INTERRUPTED
@@ -106,7 +107,7 @@ def run(command: List[str], place: Path, number: int = 0, moment: int = 0) -> Tu
     process.join(60)
     assert process.exitcode is not None, 'it does not end'
     deadline = time.monotonic() + 60
-    while _is_alive(process.pid):
+    while is_group_alive(process.pid):
         assert time.monotonic() < deadline, 'processes are left'
         time.sleep(0.01)
     return int(process.exitcode), calls
@@ -157,14 +158,6 @@ def _run(command: List[str], place: Path, number: int, moment: int, to_result: C
     sys.setprofile(None)
     to_result.send(calls)
     sys.exit(code)
-
-
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.fixture
