@@ -47,7 +47,6 @@ def write(folder: Path, record: Any, name: str = 'train.json') -> str:
 
 
 def trained_by_mmdet(path: str, class_names: Sequence[str]) -> List[List[int]]:
-    """The labels that mmdet trains on, of each image."""
     from mmdet.datasets import CocoDataset
 
     with contextlib.redirect_stdout(io.StringIO()):

@@ -38,7 +38,6 @@ def number(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def cut(content: bytes, rng: np.random.Generator) -> bytes:
-    """The end is missing."""
     return content[: int(rng.integers(len(content)))]
 
 
@@ -47,13 +46,11 @@ def cut_a_little(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def splice(content: bytes, rng: np.random.Generator) -> bytes:
-    """A part stands elsewhere, too."""
     first, last, place = sorted(int(n) for n in rng.integers(len(content), size=3))
     return content[:place] + content[first:last] + content[place:]
 
 
 def remove(content: bytes, rng: np.random.Generator) -> bytes:
-    """A part is missing."""
     first = int(rng.integers(len(content)))
     return content[:first] + content[first + int(rng.integers(1, 64)) :]
 
@@ -86,5 +83,4 @@ MUTATIONS: List[Mutation] = [flip, flip_head, number, cut, cut_a_little, splice,
 
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
-    """A file with something changed in it."""
     return MUTATIONS[int(rng.integers(len(MUTATIONS)))](content, rng)

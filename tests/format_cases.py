@@ -47,7 +47,6 @@ class FormatCase:
     needs: Tuple[str, ...] = ('PIL',)
 
     def write(self, folder: Path) -> Path:
-        """Write the sound files."""
         for name, content in self.contents().items():
             put(folder / name, content)
         return folder / self.target

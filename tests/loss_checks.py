@@ -27,6 +27,12 @@ def value_and_grad(loss: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tupl
     return value.detach(), leaf.grad
 
 
+def same(left: Dict[str, Tensor], right: Dict[str, Tensor]) -> bool:
+    """Return True if losses and gradients by name are equal bit for bit; all must be finite."""
+    assert all(value.isfinite().all() for value in (*left.values(), *right.values()))
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
 def factor_left(factor: float, kept: float, counted: float) -> float:
     """What is left of a factor where ``kept`` of the ``counted`` elements of a call are valid."""
     if factor == kept:  # counted without the invalid ones

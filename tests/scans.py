@@ -9,6 +9,10 @@ from typing import Any, Dict, Iterator, List, Tuple
 import pytest
 
 from mmguard.cli import main
+from mmguard.formats.format import scan_here
+from mmguard.formats.options import ScanOptions
+from mmguard.scanning.plans import plan_target
+from mmguard.scanning.run import SetResult, run_plan
 
 Scanned = Tuple[int, Dict[str, str], Dict[str, Any]]
 
@@ -28,6 +32,10 @@ def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
     code = main(['scan', *map(str, words), *processes, '--json', '-'])
     (reported,) = json.loads(capsys.readouterr().out)['datasets']
     return {'code': code, **reported}
+
+
+def run_scan(path: str, **options: Any) -> List[SetResult]:
+    return run_plan(plan_target(path, ScanOptions(**options)), scan_here)
 
 
 def codes(reported: Dict[str, Any]) -> List[str]:

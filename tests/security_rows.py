@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import numpy as np
 from coco_cases import ann, coco
 from pictures import encode
+from put_file import put
 
 from mmguard.cli import main
 
@@ -96,10 +97,7 @@ def write(folder: Path, **contents: Any) -> Path:
     """Write files; ``__`` in a name is ``/``, and the last ``_`` the dot."""
     for name, content in contents.items():
         path = folder / '.'.join(name.replace('__', '/').rsplit('_', 1))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not isinstance(content, (str, bytes)):
-            content = json.dumps(content)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        put(path, content if isinstance(content, (str, bytes)) else json.dumps(content))
     return folder
 
 

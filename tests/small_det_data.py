@@ -8,13 +8,16 @@ import os.path as osp
 import pickle
 import xml.etree.ElementTree as ET
 from collections import Counter
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
+import coco_cases
 import numpy as np
 import pytest
 import voc_cases
-from mmengine.utils import mkdir_or_exist
+from label_files import write
 from PIL import Image
+from put_file import put
 from voc_cases import obj, xml
 
 pytest.importorskip('mmdet')
@@ -62,16 +65,9 @@ def things(number: int, num_classes: int, last: int, faults: Sequence[str] = FAU
 
 
 def write_image(path: str, seed: int) -> None:
-    mkdir_or_exist(osp.dirname(path))
     # Blocks of color: noise alone does not survive a JPEG, and gives small models nothing to look at.
     blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    Image.fromarray(blocks.repeat(SIZE // 8, 0).repeat(SIZE // 8, 1)).save(path, quality=95)
-
-
-def write_text(path: str, text: str) -> None:
-    mkdir_or_exist(osp.dirname(path))
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text)
+    write(path, blocks.repeat(SIZE // 8, 0).repeat(SIZE // 8, 1), quality=95)
 
 
 def coco_dataset(root: str, pipeline: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
@@ -98,20 +94,11 @@ def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: 
                 objects.append(Thing(label, PLACES[3], ignored=True))
             for thing in objects:
                 x1, y1, x2, y2 = thing.box
-                annotations.append(
-                    dict(
-                        id=len(annotations) + 1,
-                        image_id=number,
-                        # As in COCO: ids have gaps and are not the labels.
-                        category_id=10 + 2 * thing.label,
-                        bbox=[x1, y1, x2 - x1, y2 - y1],
-                        area=(x2 - x1) * (y2 - y1),
-                        iscrowd=int(thing.ignored),
-                        segmentation=_rle(thing.box)
-                        if thing.ignored or len(annotations) % 2
-                        else [[x1, y1, x2, y1, x2, y2, x1, y2]],
-                    )
-                )
+                category = 10 + 2 * thing.label  # as in COCO: ids have gaps and are not the labels
+                outline = [[x1, y1, x2, y1, x2, y2, x1, y2]]
+                mask = _rle(thing.box) if thing.ignored or len(annotations) % 2 else outline
+                box, more = (x1, y1, x2 - x1, y2 - y1), dict(iscrowd=int(thing.ignored), segmentation=mask)
+                annotations.append(coco_cases.ann(len(annotations) + 1, number, category, box, **more))
         record = dict(
             images=[
                 dict(id=number, file_name=f'{number:012d}.jpg', height=SIZE, width=SIZE) for number in range(images)
@@ -119,7 +106,7 @@ def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: 
             categories=[dict(id=10 + 2 * label, name=f'class {label}') for label in range(data_classes)],
             annotations=annotations,
         )
-        write_text(osp.join(root, 'annotations', f'instances_{split}2017.json'), json.dumps(record))
+        put(Path(root, 'annotations', f'instances_{split}2017.json'), json.dumps(record))
     return root
 
 
@@ -155,8 +142,8 @@ def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, faults: S
                 obj(names[thing.label], [value + 1 for value in thing.box], int(thing.ignored)) for thing in objects
             ]
             text = xml(*found, size=voc_cases.SIZE.format(SIZE, SIZE))
-            write_text(osp.join(root, year, 'Annotations', f'{stem}.xml'), text)
-        write_text(osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt'), '\n'.join(stems))
+            put(Path(root, year, 'Annotations', f'{stem}.xml'), text)
+        put(Path(root, year, 'ImageSets', 'Main', f'{split}.txt'), '\n'.join(stems))
     return root
 
 
@@ -170,13 +157,13 @@ def voc_classes(data_classes: int) -> Tuple[str, ...]:
 def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, faults: Sequence[str] = FAULTS) -> str:
     """OpenImages V6: csv files. ``'boxes'``: image 2 has an object without area, image 6 one outside of it."""
     mids = [f'/m/{label:04d}' for label in range(data_classes)]
-    folder = osp.join(root, 'annotations')
-    write_text(
-        osp.join(folder, 'class-descriptions-boxable.csv'),
+    folder = Path(root, 'annotations')
+    put(
+        folder / 'class-descriptions-boxable.csv',
         ''.join(f'{mid},Class {label}\n' for label, mid in enumerate(mids)),
     )
     tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=mid) for mid in mids])
-    write_text(osp.join(folder, 'bbox_labels_600_hierarchy.json'), json.dumps(tree))
+    put(folder / 'bbox_labels_600_hierarchy.json', json.dumps(tree))
     header = 'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction'
     for split, stem, images in (('train', 'oidv6-train', IMAGES), ('validation', 'validation', VAL_IMAGES)):
         rows, metas = [f'{header},IsInside'], []
@@ -190,11 +177,10 @@ def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, 
             for label, (x1, y1, x2, y2), _ in objects:
                 fractions = ','.join(f'{value / SIZE:.6f}' for value in (x1, x2, y1, y2))
                 rows.append(f'{name},xclick,{mids[label]},1,{fractions},0,0,0,0,0')
-        write_text(osp.join(folder, f'{stem}-annotations-bbox.csv'), '\n'.join(rows) + '\n')
-        with open(osp.join(folder, f'{split}-image-metas.pkl'), 'wb') as file:
-            pickle.dump(metas, file)
-    write_text(
-        osp.join(folder, 'validation-annotations-human-imagelabels-boxable.csv'),
+        put(folder / f'{stem}-annotations-bbox.csv', '\n'.join(rows) + '\n')
+        put(folder / f'{split}-image-metas.pkl', pickle.dumps(metas))
+    put(
+        folder / 'validation-annotations-human-imagelabels-boxable.csv',
         'ImageID,Source,LabelName,Confidence\n'
         + ''.join(f'validation{number:03d},verification,/m/0000,1\n' for number in range(VAL_IMAGES)),
     )
@@ -238,15 +224,13 @@ def make_panoptic(root: str, num_classes: int = 133, data_classes: int = 136, fa
                     ],
                 )
             )
-            path = osp.join(root, 'annotations', f'panoptic_{split}2017', f'{name}.png')
-            mkdir_or_exist(osp.dirname(path))
-            channels = np.stack([ids % 256, ids // 256 % 256, ids // 65536], axis=-1)
-            Image.fromarray(channels.astype(np.uint8)).save(path)
+            channels = np.stack([ids % 256, ids // 256 % 256, ids // 65536], axis=-1).astype(np.uint8)
+            write(osp.join(root, 'annotations', f'panoptic_{split}2017', f'{name}.png'), channels)
         images_info = [
             dict(id=number, file_name=f'{number:012d}.jpg', height=SIZE, width=SIZE) for number in range(images)
         ]
         record = dict(images=images_info, categories=categories, annotations=annotations)
-        write_text(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), json.dumps(record))
+        put(Path(root, 'annotations', f'panoptic_{split}2017.json'), json.dumps(record))
     return root
 
 
@@ -269,8 +253,7 @@ class Fault(NamedTuple):
 
 
 def faults_in_coco(root: str, split: str, num_classes: int) -> List[Fault]:
-    with open(osp.join(root, 'annotations', f'instances_{split}2017.json'), encoding='utf-8') as file:
-        record = json.load(file)
+    record = json.loads(Path(root, 'annotations', f'instances_{split}2017.json').read_text())
     label_of = {category['id']: label for label, category in enumerate(record['categories'])}
     name_of = {image['id']: osp.join(f'{split}2017', image['file_name']) for image in record['images']}
     return [
@@ -286,12 +269,8 @@ def faults_in_voc(
     faults: List[Fault] = []
     names = voc_classes(23)
     for year in folders:
-        index = osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt')
-        stems: List[str] = []
-        if osp.exists(index):
-            with open(index, encoding='utf-8') as file:
-                stems = file.read().split()
-        for stem in stems:
+        index = Path(root, year, 'ImageSets', 'Main', f'{split}.txt')
+        for stem in index.read_text().split() if index.exists() else ():
             source = osp.join(year, 'JPEGImages', f'{stem}.jpg')
             for thing in ET.parse(osp.join(root, year, 'Annotations', f'{stem}.xml')).iter('object'):
                 if thing.findtext('difficult') == '1':
@@ -307,8 +286,8 @@ BNDBOX = ('xmin', 'ymin', 'xmax', 'ymax')
 
 def faults_in_openimages(root: str, split: str, num_classes: int) -> List[Fault]:
     stem = 'oidv6-train' if split == 'train' else split
-    with open(osp.join(root, 'annotations', 'class-descriptions-boxable.csv'), encoding='utf-8') as file:
-        label_of = {mid: label for label, (mid, _) in enumerate(csv.reader(file))}
+    mids = Path(root, 'annotations', 'class-descriptions-boxable.csv').read_text().splitlines()
+    label_of = {mid: label for label, (mid, _) in enumerate(csv.reader(mids))}
     faults: List[Fault] = []
     with open(osp.join(root, 'annotations', f'{stem}-annotations-bbox.csv'), encoding='utf-8') as file:
         for row in csv.DictReader(file):
@@ -320,8 +299,7 @@ def faults_in_openimages(root: str, split: str, num_classes: int) -> List[Fault]
 
 def faults_in_panoptic(root: str, split: str, num_classes: int = NUM_THINGS) -> List[Fault]:
     """Return the faults of the objects; :func:`invalid_pixels` counts the pixels."""
-    with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
-        record = json.load(file)
+    record = json.loads(Path(root, 'annotations', f'panoptic_{split}2017.json').read_text())
     label_of = {category['id']: label for label, category in enumerate(record['categories'])}
     is_thing = {category['id']: category['isthing'] for category in record['categories']}
     return [
@@ -334,8 +312,7 @@ def faults_in_panoptic(root: str, split: str, num_classes: int = NUM_THINGS) -> 
 
 def invalid_pixels(root: str, split: str, num_classes: int = 133) -> Dict[str, Dict[str, int]]:
     """Image -> invalid value -> how many pixels of its label map have it, from the ids in the PNG."""
-    with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
-        record = json.load(file)
+    record = json.loads(Path(root, 'annotations', f'panoptic_{split}2017.json').read_text())
     label_of = {category['id']: label for label, category in enumerate(record['categories'])}
     found: Dict[str, Dict[str, int]] = {}
     for ann in record['annotations']:

@@ -63,12 +63,6 @@ LAYOUTS = {
 }
 
 
-# ---- what stands in the images
-
-
-# ---- data
-
-
 # ---- what is wrong with an annotation file, found without any of mmguard's code
 
 

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 import pytest
+from label_files import write
 from log_lines import with_values
 from mmengine.config import Config, ConfigDict
 from mmengine.hooks import Hook
@@ -56,13 +57,8 @@ def label_map(number: int, values: Sequence[int], num_classes: int = NUM_CLASSES
 
 
 def write_pair(image: str, label: str, label_values: np.ndarray, seed: int) -> None:
-    from mmengine.utils import mkdir_or_exist
-
-    for path in (image, label):
-        mkdir_or_exist(osp.dirname(path))
-    pixels = np.random.default_rng(seed).integers(0, 256, (*label_values.shape, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(image)
-    Image.fromarray(label_values).save(label)
+    write(image, np.random.default_rng(seed).integers(0, 256, (*label_values.shape, 3), dtype=np.uint8))
+    write(label, label_values)
 
 
 def make_cityscapes(root: str, planted: Optional[Dict[int, Sequence[int]]] = None) -> str:
@@ -356,8 +352,7 @@ class Run:
     def log(self) -> str:
         """What the console showed."""
         (path,) = glob(osp.join(self.log_dir, '*.log'))
-        with open(path, encoding='utf-8') as file:
-            return file.read()
+        return Path(path).read_text(encoding='utf-8')
 
     @property
     def warnings(self) -> List[str]:
@@ -367,8 +362,7 @@ class Run:
     @property
     def modes(self) -> Dict[str, Any]:
         """What ``label_guard.json`` says of each mode of the last run."""
-        with open(osp.join(self.log_dir, 'label_guard.json'), encoding='utf-8') as file:
-            modes: Dict[str, Any] = json.load(file)['runs'][-1]['modes']
+        modes: Dict[str, Any] = json.loads(Path(self.log_dir, 'label_guard.json').read_text())['runs'][-1]['modes']
         return modes
 
     @property

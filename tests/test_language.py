@@ -48,7 +48,6 @@ def chinese(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find_english(text: str) -> List[str]:
-    """Return the lines that hold an English sentence."""
     return [line for line in text.splitlines() if SENTENCE.search(QUOTED.sub('', line))]
 
 

@@ -14,7 +14,8 @@ pytest.importorskip('rfdetr')
 pytest.importorskip('PIL.Image')
 
 import pytorch_lightning as pl
-from PIL import Image
+from label_files import write
+from put_file import put
 from rfdetr.config import RFDETRNanoConfig, TrainConfig
 from rfdetr.training import RFDETRDataModule, RFDETRModelModule
 
@@ -27,12 +28,10 @@ PLANTED: Dict[int, List[int]] = {1: [3], 6: [90, 7], 7: [7], 30: [12]}
 
 def write_coco(folder: Path, split: str, length: int, planted: Dict[int, List[int]]) -> None:
     """Images with one annotation of each class, and the planted ones."""
-    (folder / f'{split}2017').mkdir(parents=True)
-    (folder / 'annotations').mkdir(exist_ok=True)
     images, annotations = [], []
     for number in range(length):
         pixels = np.random.default_rng(number).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(folder / f'{split}2017' / f'{number}.jpg')
+        write(folder / f'{split}2017' / f'{number}.jpg', pixels)
         images.append(dict(id=number, file_name=f'{number}.jpg', width=64, height=64))
         for place, label in enumerate([*range(CLASSES), *planted.get(number, [])]):
             box = dict(bbox=[4 + 8 * place, 8, 20, 30], area=600, iscrowd=0)
@@ -40,7 +39,7 @@ def write_coco(folder: Path, split: str, length: int, planted: Dict[int, List[in
     ids = sorted({annotation['category_id'] for annotation in annotations})
     categories = [dict(id=label, name=f'class {label}', supercategory='things') for label in ids]
     content = dict(images=images, annotations=annotations, categories=categories)
-    (folder / 'annotations' / f'instances_{split}2017.json').write_text(json.dumps(content))
+    put(folder / 'annotations' / f'instances_{split}2017.json', json.dumps(content))
 
 
 @pytest.fixture

@@ -119,6 +119,14 @@ def run(
     return run_all([Program(source, [name, *arguments], environment, folder)], timeout)[0]
 
 
+def is_group_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def run_beside_torch(
     source: str, *arguments: str, environment: Optional[Dict[str, str]] = None
 ) -> subprocess.CompletedProcess[str]:

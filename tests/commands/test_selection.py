@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from label_files import write_copies
+from label_files import write, write_copies
+from pictures import picture
+from put_file import put
 from voc_cases import obj, xml
 
 from mmguard.cli import main
@@ -24,8 +26,6 @@ from mmguard.commands.machine_formats import ReportEntry, build_entry, write_ent
 from mmguard.commands.selection import RuleSelection
 from mmguard.findings.finding import SEVERITIES, Finding
 from mmguard.text import REPORT_ADVICE
-
-Image = pytest.importorskip('PIL.Image')
 
 #: Values of the label maps of a folder -> the severity of what `scan` finds with three classes.
 FOLDERS = {'error': (0, 1, 2, 3, 9), 'info': (0, 1, 2)}
@@ -40,9 +40,7 @@ def write_maps(folder: Path, values) -> Path:
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path, monkeypatch):
     """A working directory without settings."""
-    (tmp_path / 'work').mkdir()
-    monkeypatch.chdir(tmp_path / 'work')
-    (tmp_path / 'work' / 'pyproject.toml').write_text('')
+    monkeypatch.chdir(put(tmp_path / 'work' / 'pyproject.toml', '').parent)
 
 
 def scan(folder: Path, *options: str) -> int:
@@ -220,28 +218,21 @@ def test_each_form_names_the_files_relative_to_the_working_directory(tmp_path, c
 
 
 def write_voc(folder: Path) -> Path:
-    """Write 25 boxes without an area, one per file."""
-    (folder / 'Annotations').mkdir(parents=True)
     for number in range(25):
-        (folder / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(4, 4, 4, 9))))
+        put(folder / 'Annotations' / f'{number}.xml', xml(obj(box=(4, 4, 4, 9))))
     return folder
 
 
 def write_yolo(folder: Path) -> Path:
-    """Write 25 rows of a class that is not named, one per file."""
-    for kind in ('images', 'labels'):
-        (folder / kind).mkdir(parents=True)
     for number in range(25):
-        Image.new('RGB', (16, 16)).save(folder / 'images' / f'{number}.png')
-        (folder / 'labels' / f'{number}.txt').write_text('7 0.5 0.5 0.25 0.25\n')
-    (folder / 'data.yaml').write_text('path: .\ntrain: images\nval: images\nnames: [cat, dog]\n')
-    return folder / 'data.yaml'
+        put(folder / 'images' / f'{number}.jpg', picture())
+        put(folder / 'labels' / f'{number}.txt', '7 0.5 0.5 0.25 0.25\n')
+    return put(folder / 'data.yaml', 'path: .\ntrain: images\nval: images\nnames: [cat, dog]\n')
 
 
 def write_many_maps(folder: Path) -> Path:
-    folder.mkdir()
     for number in range(25):
-        Image.new('L', (8, 8), 200).save(folder / f'map: {number}.png')
+        write(folder / f'map: {number}.png', np.full((8, 8), 200, np.uint8))
     return folder
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, List
 
 import pytest
+from put_file import put
 
 from mmguard.config.read import load_config
 from mmguard.config.recognition import find_bases
@@ -19,10 +20,8 @@ CONFIG = "model = dict(type='EncoderDecoder')\n"
 
 
 def write(folder: Path, files: Dict[str, str]) -> str:
-    """Writes files; returns the first."""
     for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text.replace('RAN', str(folder / 'ran')))
+        put(folder / name, text.replace('RAN', str(folder / 'ran')))
     return str(folder / next(iter(files)))
 
 

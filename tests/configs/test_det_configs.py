@@ -6,7 +6,7 @@ import math
 import os.path as osp
 from glob import glob
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 import pytest
@@ -106,18 +106,14 @@ def test_config_trains_on_labels_that_its_head_does_not_know(
     assert len(scalars) == 4
     assert all(math.isfinite(value) for line in scalars for key, value in line.items() if 'loss' in key)
     shown = [line.get('guard/skipped_instances', 0) for line in scalars]
-    assert shown == per_iteration(run.lines(), 'skipped_instances')
+    counts = {line['iter']: line['skipped_instances'] for line in run.lines()}
+    assert shown == [counts.get(number, 0) for number in (1, 2, 3, 4)]
     assert all(torch.isfinite(p).all() for p in run.runner.model.parameters())
     assert not any('Assigner' in text for text in run.warnings)
     if validates:
         expected = expected_samples(faults_in(family, root, 'val'))
         assert [sample for line in run.lines('val') for sample in line['samples']] == expected != []
         assert any('mAP' in key for key in run.scalars[-1])
-
-
-def per_iteration(lines: List[Dict[str, Any]], key: str) -> List[int]:
-    counts = {line['iter']: line[key] for line in lines}
-    return [counts.get(number, 0) for number in (1, 2, 3, 4)]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from coco_cases import ann, coco
 from doc_pages import blocks
 from label_files import write
 from mmengine.registry import DATASETS, TRANSFORMS, DefaultScope
-from PIL import Image
+from pictures import picture
 from put_file import put
 from voc_cases import obj, xml
 
@@ -60,7 +60,7 @@ def test_label_maps_of_two_data_sets(folder: Path) -> None:
 
 def write_coco(path: Path, categories: Dict[int, str], ids: List[int]) -> None:
     put(path, json.dumps(coco([ann(n, 0, one, (20 * n, 5, 15, 30)) for n, one in enumerate(ids, 1)], 1, categories)))
-    Image.new('RGB', (100, 80)).save(path.parent / '0.jpg')
+    put(path.parent / '0.jpg', picture(100, 80))
 
 
 def test_boxes_of_coco_and_voc(folder: Path) -> None:
@@ -69,8 +69,7 @@ def test_boxes_of_coco_and_voc(folder: Path) -> None:
         words = line.split()[1:]
         if 'first/train.json' in words:
             assert main(words) == 0
-    (folder / 'VOC2007/JPEGImages').mkdir(parents=True)
-    Image.new('RGB', (100, 80)).save(folder / 'VOC2007/JPEGImages/0.jpg')
+    put(folder / 'VOC2007/JPEGImages/0.jpg', picture(100, 80))
     put(folder / 'VOC2007/ImageSets/Main/train.txt', '0\n')
     put(folder / 'VOC2007/Annotations/0.xml', xml(obj('car', (5, 5, 50, 60))))
     dataset = built(executed("type='VOCDataset'")['train_dataloader']['dataset'], 'mmdet')

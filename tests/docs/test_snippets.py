@@ -52,10 +52,6 @@ OTHER_TOOLS = (
 )
 
 
-def is_elsewhere(block: Block) -> bool:
-    return block.code.startswith(RUN_ELSEWHERE)
-
-
 def is_config(block: Block) -> bool:
     """It sets what a config sets, at its top."""
     names = {getattr(t, 'id', '') for node in ast.parse(block.code).body for t in getattr(node, 'targets', ())}
@@ -63,7 +59,7 @@ def is_config(block: Block) -> bool:
 
 
 CONFIGS = [block for block in PYTHON if is_config(block)]
-PROGRAMS = [block for block in PYTHON if not is_config(block) and not is_elsewhere(block)]
+PROGRAMS = [block for block in PYTHON if not is_config(block) and not block.code.startswith(RUN_ELSEWHERE)]
 
 
 # ---- configs
@@ -226,20 +222,6 @@ class Segmenter(nn.Module):
         return SimpleNamespace(logits=self.weight[None, :, None, None].expand(2, 5, 4, 4))
 
 
-def surroundings(block: Block) -> Dict[str, Any]:
-    names = {'__name__': '__main__', **loop()}
-    names['model'] = Segmenter() if 'pixel_values' in block.code else Detector()
-    names['optimizer'] = torch.optim.SGD(names['model'].parameters(), lr=0.1)
-    names['batch'] = {'pixel_values': torch.zeros(2, 3, 8, 8), 'labels': names['target']}
-    return names
-
-
-def write_log(folder: Path) -> None:
-    """The line that docs/log.md shows, in the file that its lines read."""
-    lines = [json.loads(block.code) for block in blocks('json') if block.page == 'docs/log.md']
-    (folder / 'label_guard.jsonl').write_text('\n'.join(map(json.dumps, lines)))
-
-
 def write_maps(folder: Path) -> None:
     """Label maps of twelve classes, one of them with a value beyond."""
     Image = pytest.importorskip('PIL.Image')
@@ -270,8 +252,14 @@ def test_a_program_runs(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
         pytest.importorskip('mmseg')
         guards = importlib.import_module('mmguard.losses.guards')
         monkeypatch.setattr(guards, 'GUARD_BY_NAME', dict(guards.GUARD_BY_NAME))
-    write_log(tmp_path)
-    exec(compile(block.code, block.name, 'exec'), surroundings(block))
+    # The line that docs/log.md shows, in the file that its lines read.
+    lines = [json.loads(shown.code) for shown in blocks('json') if shown.page == 'docs/log.md']
+    (tmp_path / 'label_guard.jsonl').write_text('\n'.join(map(json.dumps, lines)))
+    names = {'__name__': '__main__', **loop()}
+    names['model'] = Segmenter() if 'pixel_values' in block.code else Detector()
+    names['optimizer'] = torch.optim.SGD(names['model'].parameters(), lr=0.1)
+    names['batch'] = {'pixel_values': torch.zeros(2, 3, 8, 8), 'labels': names['target']}
+    exec(compile(block.code, block.name, 'exec'), names)
 
 
 @pytest.mark.parametrize('block', blocks('json'), ids=lambda block: block.name)

@@ -16,11 +16,10 @@ import mmdet
 import mmseg
 import numpy as np
 import torch
+from label_files import write
 from mmcv.transforms import BaseTransform
 from mmdet.registry import TRANSFORMS
 from mmengine.config import Config
-from mmengine.utils import mkdir_or_exist
-from PIL import Image
 from small_det_data import IMAGES, make_coco, make_panoptic
 from small_det_runs import LoadPanopticAnnotationsHere
 from small_runs import TRAIN_IMAGES, _without_sync, invalid_values, label_map, write_pair
@@ -131,7 +130,6 @@ class Architecture(NamedTuple):
         return f'{self.scope}/{self.name}'
 
     def load(self) -> Config:
-        """Read the config."""
         return Config.fromfile(str(CONFIG_FOLDERS[self.scope] / f'{self.name}.py'), import_custom_modules=False)
 
 
@@ -218,9 +216,8 @@ def make_objects(root: str) -> str:
     """COCO's layout with valid labels, crowds, and a label map (thing and stuff) per image."""
     make_coco(root, CLASSES, CLASSES, faults=())
     for number in range(IMAGES):
-        folder = osp.join(root, 'stuffthingmaps', 'train2017')
-        mkdir_or_exist(folder)
-        Image.fromarray(np.full((96, 96), number, np.uint8)).save(osp.join(folder, f'{number:012d}.png'))
+        path = Path(root, 'stuffthingmaps', 'train2017', f'{number:012d}.png')
+        write(path, np.full((96, 96), number, np.uint8))
     return root
 
 

@@ -131,7 +131,6 @@ Run(Config.fromfile(sys.argv[3])).train()
 
 
 def trained_in_a_child(config: Config) -> Program:
-    """A process that trains."""
     path = osp.join(config.work_dir, 'config.py')
     os.makedirs(config.work_dir, exist_ok=True)
     config.dump(path)

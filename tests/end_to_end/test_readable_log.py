@@ -45,12 +45,6 @@ def curves(run: Run) -> Dict[str, Curve]:
     return {tag: [(event.step, event.value) for event in events.Scalars(tag)] for tag in tags}
 
 
-def with_tensorboard(config: Config) -> Config:
-    pytest.importorskip('tensorboard')
-    config.visualizer.vis_backends = [dict(type='LocalVisBackend'), dict(type='TensorboardVisBackend')]
-    return config
-
-
 def skipped(run: Run, mode: str = 'train') -> Dict[int, int]:
     """Iteration (of a validation that of the training) -> skipped pixels, as the JSON lines say."""
     found: Dict[int, int] = {}
@@ -70,7 +64,10 @@ def between(counts: Dict[int, int], *ends: int) -> Dict[int, int]:
 
 
 def test_25_iterations_of_camvid(camvid: str, work_dir: str) -> None:
-    run = train(with_tensorboard(camvid_config(camvid, work_dir)))
+    pytest.importorskip('tensorboard')
+    config = camvid_config(camvid, work_dir)
+    config.visualizer.vis_backends = [dict(type='LocalVisBackend'), dict(type='TensorboardVisBackend')]
+    run = train(config)
     counts, validated = skipped(run), skipped(run, 'val')
     assert len(counts) == 25
     assert curves(run) == {

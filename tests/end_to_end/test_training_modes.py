@@ -125,15 +125,10 @@ def test_a_second_training_of_a_runner_is_counted_as_the_first(cityscapes: str, 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 
 
-def stock_pidnet(root: str, work_dir: str) -> Config:
-    config = shrink(Config.fromfile(find_config_file(STOCK)), root, work_dir, iters=4)
-    config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
-    return config
-
-
 def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str, work_dir: str) -> None:
     """No guard in the pipeline: GuardedCrossEntropyLoss and GuardedLoss alone."""
-    config = stock_pidnet(cityscapes, work_dir)
+    config = shrink(Config.fromfile(find_config_file(STOCK)), cityscapes, work_dir, iters=4)
+    config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
     config.custom_hooks = [dict(type='LabelGuardHook')]
     losses = config.model.decode_head.loss_decode
     losses[0].type = 'GuardedCrossEntropyLoss'

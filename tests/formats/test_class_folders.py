@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 from functools import lru_cache
@@ -11,25 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pictures import encode
-from PIL import Image
+from put_file import put
 from scans import scanned
 
 from mmguard.cli import main
 
+pytest.importorskip('PIL')
+
 
 @lru_cache(maxsize=None)
 def picture(mode: str = 'RGB', kind: str = 'JPEG') -> bytes:
-    out = io.BytesIO()
-    noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
-    Image.fromarray(noise).convert(mode).save(out, kind)
-    return out.getvalue()
+    return encode(np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8), kind, mode)
 
 
 def make(root: Path, *names: str, files: int = 4, content: bytes = b'', ending: str = 'jpg') -> Path:
     for name in names:
-        (root / name).mkdir(parents=True)
         for number in range(files):
-            (root / name / f'{number}.{ending}').write_bytes(content or picture())
+            put(root / name / f'{number}.{ending}', content or picture())
     return root
 
 
@@ -124,7 +121,7 @@ def test_images_with_masks_next_to_them_are_not_classes(name: str, kind: str, is
 
 def test_what_is_no_class_folder(tmp_path: Path) -> None:
     """Label maps by city, in gray or in few colors; images beside labels; photographs alone."""
-    maps = picture('P', 'PNG')
+    maps = encode(np.random.default_rng(0).integers(0, 5, (48, 64), np.uint8), mode='P')
     gray = make(tmp_path / 'gray/train', 'aachen', 'ulm', content=picture('L', 'PNG'), ending='png')
     drawn = encode(np.array([[[0, 0, 0], [90, 1, 3]]] * 2, np.uint8))
     color = make(tmp_path / 'color', 'aachen', 'ulm', content=drawn, ending='png')

@@ -6,7 +6,7 @@ import importlib.util
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
+from typing import Dict, Iterator, List, Set, Tuple
 
 import pytest
 from format_cases import CASES, FormatCase, Planted
@@ -24,14 +24,8 @@ from mmguard.text import REPORT_ADVICE
 JUNK = (b'', b'[' * (1 << 20), b'<a>' * (1 << 18), b'9 9,' * (1 << 18), bytes(range(256)) * (1 << 10))
 
 
-class Faulty(NamedTuple):
-    """A data set with a planted fault."""
-
-    case: FormatCase
-    planted: Planted
-    target: Path
-
-
+#: A data set with a planted fault.
+Faulty = Tuple[FormatCase, Planted, Path]
 #: nibabel is not in the first stack.
 MARKS = {case.name: () if 'nibabel' in case.needs else pytest.mark.same_everywhere for case in CASES}
 
@@ -89,15 +83,16 @@ def faulty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
         pytest.importorskip(package)
     (tmp_path / 'set').mkdir()
     monkeypatch.chdir(tmp_path / 'set')
-    return Faulty(case, planted, plant(case, planted, tmp_path / 'set'))
+    return case, planted, plant(case, planted, tmp_path / 'set')
 
 
 @pytest.mark.parametrize('faulty', FAULTS, indirect=True)
 def test_a_fault_is_named_with_place_and_value(faulty: Faulty) -> None:
-    results, failed = scan(faulty.case, faulty.target)
+    case, planted, target = faulty
+    results, failed = scan(case, target)
     assert not failed
     found = list(reported(results))
-    assert any(all(word in text for word in faulty.planted.names) for text in found), found
+    assert any(all(word in text for word in planted.names) for text in found), found
 
 
 CORRECTED = [fault for fault in FAULTS if fault.values[0][1].fix is not None]
@@ -106,20 +101,20 @@ CORRECTED = [fault for fault in FAULTS if fault.values[0][1].fix is not None]
 @pytest.mark.parametrize('faulty', CORRECTED, indirect=True)
 def test_a_corrected_fault_is_gone(faulty: Faulty, tmp_path: Path) -> None:
     """What is written is what a trial reads in memory."""
-    options = FixOptions(**(faulty.planted.fix or {}))
-    of_format = plan_target(str(faulty.target), faulty.case.options).format
+    case, planted, target = faulty
+    of_format = plan_target(str(target), case.options).format
     assert of_format is not None
-    assert not write_copies(faulty.target, tmp_path / 'out', options, of_format).left_out
-    copy = tmp_path / 'out' / faulty.target.name if faulty.target.is_file() else tmp_path / 'out'
-    results, failed = scan(faulty.case, copy)
+    assert not write_copies(target, tmp_path / 'out', FixOptions(**(planted.fix or {})), of_format).left_out
+    copy = tmp_path / 'out' / target.name if target.is_file() else tmp_path / 'out'
+    results, failed = scan(case, copy)
     assert results
     assert not failed
     assert not list(reported(results))
     if not of_format.renames:
-        contents = correct_files({str(faulty.target): faulty.planted.fix or {}}, of_format)
+        contents = correct_files({str(target): planted.fix or {}}, of_format)
         assert contents
         with FILES.replaced(contents):
-            again, _ = scan(faulty.case, faulty.target)
+            again, _ = scan(case, target)
         assert [one.facts.histogram for one in again] == [one.facts.histogram for one in results]
 
 

@@ -20,10 +20,10 @@ def install(site: Path, value: str = 'box_table:BoxTable') -> None:
     """Write what pip leaves of a package with the format."""
     text = CONTRIBUTING.read_text(encoding='utf-8').partition('## Add a format')[2]
     code = re.search(r'```python\n(.*?)```', text, re.DOTALL)
-    (site / 'box_table.py').write_text(code[1])
+    put(site / 'box_table.py', code[1])
     info = site / 'box_table-1.0.dist-info'
     put(info / 'METADATA', 'Metadata-Version: 2.1\nName: box-table\nVersion: 1.0\n')
-    (info / 'entry_points.txt').write_text(f'[mmguard.formats]\nbox_table = {value}\n')
+    put(info / 'entry_points.txt', f'[mmguard.formats]\nbox_table = {value}\n')
 
 
 def run(site: Path, *words: str) -> Tuple[int, Any]:
@@ -40,7 +40,6 @@ def target(tmp_path: Path) -> Path:
 
 def test_it_is_scanned_and_corrected(target: Path, tmp_path: Path) -> None:
     site = tmp_path / 'site'
-    site.mkdir()
     install(site)
     code, done = run(site, 'scan', str(target), '--json', '-')
     found = done['datasets'][0]['facts']['annotations']
@@ -61,7 +60,6 @@ def test_without_it_the_file_is_not_read(target: Path, tmp_path: Path) -> None:
 
 def test_one_that_does_not_load_is_named(target: Path, tmp_path: Path) -> None:
     site = tmp_path / 'site'
-    site.mkdir()
     install(site, 'box_table:Missing')
     code, error = run(site, 'scan', str(target))
     assert code == 2

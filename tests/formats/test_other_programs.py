@@ -8,6 +8,7 @@ from typing import Dict, Tuple
 
 import numpy as np
 import pytest
+from pictures import encode, picture
 from PIL import Image
 from put_file import put
 
@@ -81,8 +82,7 @@ def test_what_they_are_is_said(name: str, tmp_path: Path, capsys: pytest.Capture
     content, said = FILES[name]
     file = put(tmp_path / 'set' / name, content)
     (tmp_path / 'set/a.csv').write_text('name,number\n')
-    (tmp_path / 'set/images').mkdir()
-    Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(tmp_path / 'set/images/7.jpg')
+    put(tmp_path / 'set/images/7.jpg', picture())
     for target in (tmp_path / 'set', file.parent, file):
         assert main(['scan', str(target)]) == 2
         assert said in capsys.readouterr().err, target
@@ -142,9 +142,8 @@ def test_a_format_that_is_not_read_is_code_2_with_a_next_step(
     name: str, as_folder: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     text, step = OTHER_FORMATS[name]
-    (tmp_path / 'set' / name).parent.mkdir(parents=True)
-    (tmp_path / 'set' / name).write_text(text)
-    target = tmp_path / 'set' if as_folder else tmp_path / 'set' / name
+    file = put(tmp_path / 'set' / name, text)
+    target = tmp_path / 'set' if as_folder else file
     assert main(['scan', str(target), '--num-classes', '2']) == 2
     captured = capsys.readouterr()
     assert captured.out == ''
@@ -158,8 +157,7 @@ _BELOW = ('boxes.csv', 'lines.jsonl', 'mask.pt', 'named.txt', 'rle.csv', 'via.js
 def test_label_maps_beside_them_are_read(name: str, folder: str, tmp_path: Path) -> None:
     content = OTHER_FORMATS[name][0].encode() if folder else FILES[name][0]
     (tmp_path / Path(name).name).write_bytes(content)
-    (tmp_path / folder).mkdir(exist_ok=True)
-    Image.fromarray(np.zeros((48, 64), np.uint8)).save(tmp_path / folder / 'a.png')
+    put(tmp_path / folder / 'a.png', encode(np.zeros((48, 64), np.uint8)))
     assert main(['scan', str(tmp_path), '--num-classes', '2', '--suffix', '.png']) in (0, 1)
     if not name.endswith(('.xml', '/7.json')):  # among which label maps are no label maps without being asked for
         assert main(['scan', str(tmp_path), '--num-classes', '2']) in (0, 1)
@@ -198,11 +196,10 @@ def test_photos_with_a_text_file_for_each_are_no_label_maps(
     folder: str, ending: str, texts: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     where = tmp_path / 'birds'
-    (where / folder).mkdir(parents=True)
     for number in range(5):
-        picture = np.random.default_rng(number).integers(0, 256, (24, 32, 3), dtype=np.uint8)
-        Image.fromarray(picture).save(where / f'{number}{ending}')
+        photo = np.random.default_rng(number).integers(0, 256, (24, 32, 3), dtype=np.uint8)
+        put(where / f'{number}{ending}', encode(photo, 'JPEG' if ending == '.jpg' else 'PNG'))
         if number < texts:
-            (where / folder / f'{number}.txt').write_text('heron 3 4 17 20\n')
+            put(where / folder / f'{number}.txt', 'heron 3 4 17 20\n')
     assert main(['scan', str(where)]) == code
     assert ('data.yaml' in capsys.readouterr().err) == (code == 2)

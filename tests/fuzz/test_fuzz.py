@@ -28,6 +28,7 @@ import run_kinds
 from kinds import Kind
 from mutations import any_of, odd_text
 from promises import innermost, run, why_unforeseen
+from put_file import put
 
 from mmguard import cli
 
@@ -79,8 +80,7 @@ class Bench:
         for path in self.inputs.iterdir() if self.inputs.is_dir() else ():
             path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
         for name, (content, _) in self.files.items():
-            (self.inputs / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.inputs / name).write_bytes(content)
+            put(self.inputs / name, content)
         self._names = self._listed()
 
     def _listed(self) -> List[str]:
@@ -110,7 +110,6 @@ class Bench:
         return Case(file, self.files[file][0], file, argv)
 
     def broken_by(self, case: Case) -> List[str]:
-        """The promises that a case breaks."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
         whole, damaged = self.inputs / case.file, self.inputs / case.name
@@ -252,9 +251,7 @@ def _sign(broken: List[str]) -> str:
 def _keep(bench: Bench, keep: Path, number: int, case: Case, broken: List[str], count: int) -> str:
     """Write an input that fails; return what is said of it."""
     folder = keep / bench.kind.name / str(number)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / os.path.basename(case.file)
-    path.write_bytes(case.content)
+    path = put(folder / os.path.basename(case.file), case.content)
     argv = [
         os.fsencode(word).decode('utf-8', 'backslashreplace') if '\ud800' not in word else ascii(word)
         for word in case.argv

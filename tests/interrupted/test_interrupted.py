@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import coco_cases
+import label_files
 import numpy as np
 import pytest
-from PIL import Image
+from pictures import picture
+from put_file import put
 from voc_cases import obj, xml
+from warm import is_group_alive
 
 from mmguard.cli import main
 from mmguard.commands import INTERRUPTED
@@ -40,9 +43,7 @@ def maps(tmp_path: Path) -> Path:
     folder = tmp_path / 'labels'
     numbers = np.random.default_rng(0)
     for number in range(24):
-        path = folder / f'city_{number % 3}' / f'{number}.png'
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(numbers.integers(0, 4, (64, 64), np.uint8)).save(path)
+        label_files.write(folder / f'city_{number % 3}' / f'{number}.png', numbers.integers(0, 4, (64, 64), np.uint8))
     return folder
 
 
@@ -106,7 +107,7 @@ def run(command: List[str], place: Path, number: int = 0, moment: int = 0) -> Tu
     process.join(60)
     assert process.exitcode is not None, 'it does not end'
     deadline = time.monotonic() + 60
-    while _is_alive(process.pid):
+    while is_group_alive(process.pid):
         assert time.monotonic() < deadline, 'processes are left'
         time.sleep(0.01)
     return int(process.exitcode), calls
@@ -159,33 +160,20 @@ def _run(command: List[str], place: Path, number: int, moment: int, to_result: C
     sys.exit(code)
 
 
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.fixture
 def voc(tmp_path: Path) -> Path:
     root = tmp_path / 'VOC2007'
-    for name in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
-        (root / name).mkdir(parents=True)
-    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(map(str, range(16))))
+    put(root / 'ImageSets' / 'Main' / 'train.txt', '\n'.join(map(str, range(16))))
     for number in range(16):
-        (root / 'Annotations' / f'{number}.xml').write_text(xml(obj(box=(1, 2, 110, 30))))
-        Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{number}.jpg')
+        put(root / 'Annotations' / f'{number}.xml', xml(obj(box=(1, 2, 110, 30))))
+        put(root / 'JPEGImages' / f'{number}.jpg', picture(100, 80))
     return root
 
 
 @pytest.fixture
 def coco(tmp_path: Path) -> Path:
-    path = tmp_path / 'in' / 'train.json'
-    path.parent.mkdir()
     boxes = [coco_cases.ann(n, n % 200, box=(50, 50, 60, 9)) for n in range(2000)]
-    coco_cases.write(path.parent, coco_cases.coco(boxes, 200, ['cat']))
-    return path
+    return Path(coco_cases.write(tmp_path / 'in', coco_cases.coco(boxes, 200, ['cat'])))
 
 
 @pytest.mark.slow
@@ -205,9 +193,8 @@ def test_a_folder_that_holds_nothing_but_what_was_begun_is_taken_over(
     left: List[str], maps: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / 'out'
-    out.mkdir()
     for name in left:
-        (out / name).write_bytes(b'half')
+        put(out / name, b'half')
     assert main(['fix', str(maps), '--out', str(out), '--num-classes', '3']) == 0
     assert sorted(os.listdir(out)) == ['city_0', 'city_1', 'city_2', 'mmguard.manifest']
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from put_file import put
 from window_stats import make_stats
 
 from mmguard.labels.tally import SEVERAL, VALUES, Tally, find_path, make_relative
@@ -99,10 +100,8 @@ def test_only_the_most_frequent_values_are_counted_one_by_one(several: list) -> 
 
 
 def test_a_path_is_that_of_the_one_root_that_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for root in ('first', 'second', 'third'):
-        (tmp_path / root).mkdir()
-    for file in ('first/a.png', 'first/b.png', 'second/b.png', 'here.png'):
-        (tmp_path / file).write_bytes(b'')
+    for file in ('first/a.png', 'first/b.png', 'second/b.png', 'third/c.png', 'here.png'):
+        put(tmp_path / file, b'')
     monkeypatch.chdir(tmp_path)
     roots = ['first', str(tmp_path / 'second'), 'first/../first/']
     assert find_path('a.png', roots) in ('first/a.png', 'first/../first/a.png')
@@ -118,8 +117,7 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path('data/labels').mkdir(parents=True)
-    Path('data/labels/a.png').write_bytes(b'')
+    put(Path('data/labels/a.png'), b'')
     log = RunLog('run')
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')

@@ -29,9 +29,8 @@ FLIGHT = '{"format": 2, "rank": 0, "capacity": 20}\n{"iter": 1, "samples": []}\n
 
 
 def make(folder: Path, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (folder / name.replace('__', '.')).write_text(text)
+        put(folder / name.replace('__', '.'), text)
 
 
 def names(paths: List[Path]) -> List[str]:

@@ -30,7 +30,6 @@ def tally(source: str, skipped: int = 0, remapped: int = 0, value: int = 11, tot
 
 
 def loop_of(*windows: Stats, roots: Any = (), files: Any = ()) -> ModeStats:
-    """A loop of these iterations."""
     loop = ModeStats()
     loop.start(roots)
     for number, stats in enumerate(windows, 1):

@@ -161,6 +161,5 @@ def trainer(base: Any, folder: Path, configuration: str, iterations: int = 3, **
 
 
 def lines_of(folder: Any) -> List[Dict[str, Any]]:
-    """The records of ``label_guard.jsonl``."""
     path = Path(folder) / 'label_guard.jsonl'
     return with_values([json.loads(line) for line in path.read_text().splitlines()]) if path.exists() else []

@@ -55,6 +55,7 @@ def label_loss(kind: str, batch_dice: bool, ignore_label: Any) -> nn.Module:
 
 
 LABEL_LOSSES = ('dice + ce', 'no dice', 'smoothed ce + old dice', 'ce', 'weighted ce', 'top-k', 'dice + top-k', 'dice')
+LOSSES = (*LABEL_LOSSES, 'regions')
 
 
 def region_loss(batch_dice: bool, declared: bool) -> nn.Module:
@@ -93,31 +94,34 @@ def as_regions(target: Tensor, *leave_out: int) -> Tensor:
     return torch.cat(channels, dim=1)
 
 
+def by_stock(kind: str, declared: bool, logits: Tensor, target: Tensor, batch_dice: bool = True) -> Tuple[Tensor, Any]:
+    if kind == 'regions':
+        target = as_regions(target, *([DECLARED] if declared else []))
+        return value_and_gradient(region_loss(batch_dice, declared), logits[:, :3], target)
+    stock = label_loss(kind, batch_dice, DECLARED if declared and kind != 'dice' else None)
+    return value_and_gradient(stock, logits, target)
+
+
+def by_guard(kind: str, declared: bool, logits: Tensor, target: Tensor, batch_dice: bool = True) -> Tuple[Tensor, Any]:
+    if kind == 'regions':
+        marked = torch.where((target >= 0) & (target < CLASSES), target, DECLARED)
+        loss = guarded(region_loss(batch_dice, declared), declared, has_regions=True)
+        return value_and_gradient(loss, logits[:, :3], as_regions(marked, DECLARED))
+    stock = label_loss(kind, batch_dice, DECLARED if declared and kind != 'dice' else None)
+    return value_and_gradient(guarded(stock, declared), logits, target)
+
+
 @pytest.mark.parametrize('space', list(SPACES))
 @pytest.mark.parametrize('batch_dice', [False, True])
 @pytest.mark.parametrize(
     ('kind', 'declared'),
     # The stock trainer of Dice alone knows no ignore label.
-    [(kind, declared) for kind in LABEL_LOSSES for declared in (False, True) if kind != 'dice' or not declared],
+    [(kind, declared) for kind in LOSSES for declared in (False, True) if kind != 'dice' or not declared],
 )
 def test_equals_the_stock_loss_on_valid_labels(kind: str, declared: bool, batch_dice: bool, space: str) -> None:
-    stock = label_loss(kind, batch_dice, DECLARED if declared else None)
     logits, target = a_batch(space, ignored=declared)
-    assert_equal(
-        value_and_gradient(guarded(stock, declared), logits, target), value_and_gradient(stock, logits, target)
-    )
-
-
-@pytest.mark.parametrize('space', list(SPACES))
-@pytest.mark.parametrize('batch_dice', [False, True])
-@pytest.mark.parametrize('declared', [False, True])
-def test_regions_equal_the_stock_loss_on_valid_labels(declared: bool, batch_dice: bool, space: str) -> None:
-    stock = region_loss(batch_dice, declared)
-    logits, target = a_batch(space, ignored=declared)
-    logits = logits[:, :3]
-    ours = value_and_gradient(guarded(stock, declared, True), logits, as_regions(target, DECLARED))
-    theirs = value_and_gradient(stock, logits, as_regions(target, *([DECLARED] if declared else [])))
-    assert_equal(ours, theirs)
+    expected = by_stock(kind, declared, logits, target, batch_dice)
+    assert_equal(by_guard(kind, declared, logits, target, batch_dice), expected)
 
 
 def test_deep_supervision_equals_the_stock_loss_and_counts_every_voxel_once() -> None:
@@ -150,53 +154,26 @@ def label_rows(draw: Any) -> Tuple[Tensor, Tensor, Tensor]:
     return logits, target, (target[0, 0] >= 0) & (target[0, 0] < CLASSES)
 
 
-@given(label_rows(), st.sampled_from(LABEL_LOSSES), st.booleans())
-@settings(max_examples=150, deadline=None)
-def test_invalid_voxels_are_as_if_deleted(rows: Any, kind: str, declared: bool) -> None:
+@pytest.mark.parametrize('kind', LOSSES)
+@given(rows=label_rows(), declared=st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_invalid_voxels_are_as_if_deleted(kind: str, rows: Any, declared: bool) -> None:
     logits, target, valid = rows
     if not valid.any() or ('top-k' in kind and int(valid.sum()) < 10):
         return  # the stock mean of nothing is NaN; see below
-    stock = label_loss(kind, True, DECLARED if declared and kind != 'dice' else None)
-    ours, grads = value_and_gradient(guarded(stock, declared), logits, target)
-    expected, wanted = value_and_gradient(stock, logits[..., valid], target[..., valid])
+    ours, grads = by_guard(kind, declared, logits, target)
+    expected, wanted = by_stock(kind, declared, logits[..., valid], target[..., valid])
     assert_equal(ours, expected, 1e-5)
     assert_equal(grads[0][..., valid], wanted[0], 1e-5)
     assert grads[0][..., ~valid].abs().sum() == 0
 
 
-@given(label_rows(), st.booleans())
-@settings(max_examples=80, deadline=None)
-def test_invalid_voxels_of_regions_are_as_if_deleted(rows: Any, declared: bool) -> None:
-    logits, target, valid = rows
-    if not valid.any():
-        return
-    logits = logits[:, :3]
-    stock = region_loss(True, declared)
-    marked = torch.where(valid, target, DECLARED)
-    ours, grads = value_and_gradient(guarded(stock, declared, True), logits, as_regions(marked, DECLARED))
-    left = as_regions(target[..., valid], *([DECLARED] if declared else []))
-    expected, wanted = value_and_gradient(stock, logits[..., valid], left)
-    assert_equal(ours, expected, 1e-5)
-    assert_equal(grads[0][..., valid], wanted[0], 1e-5)
-    assert grads[0][..., ~valid].abs().sum() == 0
-
-
-@pytest.mark.parametrize('kind', LABEL_LOSSES)
+@pytest.mark.parametrize('kind', LOSSES)
 @pytest.mark.parametrize('declared', [False, True])
 @pytest.mark.parametrize('label', [99, -7, DECLARED])
 def test_with_no_valid_voxel_it_is_finite_and_attached(kind: str, declared: bool, label: int) -> None:
     logits, target = a_batch('3d', ignored=False)
-    loss = guarded(label_loss(kind, False, DECLARED if declared else None), declared)
-    value, grads = value_and_gradient(loss, logits, torch.full_like(target, label))
-    assert value.isfinite()
-    assert grads[0].abs().sum() == 0
-
-
-@pytest.mark.parametrize('declared', [False, True])
-def test_regions_with_no_valid_voxel_are_finite_and_attached(declared: bool) -> None:
-    logits, target = a_batch('2d', ignored=False)
-    loss = guarded(region_loss(False, declared), declared, True)
-    value, grads = value_and_gradient(loss, logits[:, :3], as_regions(torch.full_like(target, DECLARED), DECLARED))
+    value, grads = by_guard(kind, declared, logits, torch.full_like(target, label), batch_dice=False)
     assert value.isfinite()
     assert grads[0].abs().sum() == 0
 

@@ -13,6 +13,7 @@ from typing import Any, Dict, NamedTuple, Sequence
 import pytest
 from coco_cases import ann, coco
 from explained_logs import check_known, find_code
+from pictures import picture
 from put_file import put
 from scans import codes, scan
 
@@ -21,7 +22,6 @@ from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS
 pytest.importorskip('rfdetr')
 pytest.importorskip('rich')
 
-from PIL import Image
 from rfdetr import RFDETRNano
 from rfdetr.datasets import build_dataset
 from rfdetr.detr import RFDETR
@@ -36,8 +36,6 @@ SIZE = 64
 
 
 class Categories(NamedTuple):
-    """Categories of a file."""
-
     ids: Sequence[int]
     #: Supercategory of each; the name of category N is ``'c' + str(N)``.
     above: Sequence[str]
@@ -68,12 +66,11 @@ LISTS = {
 
 def write(root: Path, file: str, images: str, listed: Categories) -> Path:
     """Two images with a box of each category that is not bare."""
-    (root / images).mkdir(parents=True, exist_ok=True)
     used = [(image, number) for image in (1, 2) for number in listed.ids if number not in listed.bare]
     boxes = [ann(place, image, number, (1, 2, 30, 40)) for place, (image, number) in enumerate(used)]
     record = coco(boxes, 2, {number: f'c{number}' for number in listed.ids}, size=(SIZE, SIZE), first_image=1)
     for image in record['images']:
-        Image.new('RGB', (SIZE, SIZE)).save(root / images / image['file_name'])
+        put(root / images / image['file_name'], picture(SIZE, SIZE))
     for category, word in zip(record['categories'], listed.above):
         category['supercategory'] = word
     return put(root / file, json.dumps(record))

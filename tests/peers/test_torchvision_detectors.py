@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 import torch
+from loss_checks import same
 from torch import Tensor, nn
 from torchvision.models.detection import (
     FCOS,
@@ -139,12 +140,6 @@ WITHOUT = [detector for detector in DETECTORS if detector not in WITH_BACKGROUND
 
 def test_who_has_a_background() -> None:
     assert sorted(WITHOUT) == ['FCOS', 'RetinaNet']
-
-
-def same(left: Dict[str, Tensor], right: Dict[str, Tensor]) -> bool:
-    """Bit for bit."""
-    assert all(value.isfinite().all() for value in (*left.values(), *right.values()))
-    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
 def picked(target: Dict[str, Tensor], places: List[int]) -> Dict[str, Tensor]:

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 import torch
+from loss_checks import same
 from ranks import Rank, run_ranks
 from torch import Tensor, nn
 from transformers import (
@@ -150,27 +151,23 @@ def step(detector: str, pixels: Tensor, targets: Targets, run: Callable[..., Any
     return {**{name: loss.detach() for name, loss in losses.items()}, **gradients}
 
 
-def same(left: Dict[str, Tensor], right: Dict[str, Tensor]) -> bool:
-    """Bit for bit."""
-    assert all(value.isfinite().all() for value in (*left.values(), *right.values()))
-    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
-
-
 def picked(target: Dict[str, Tensor], places: List[int]) -> Dict[str, Tensor]:
     return {name: value[places] for name, value in target.items()}
 
 
 @pytest.mark.parametrize('detector', DETECTORS)
-def test_guarded_targets_equal_deletion_by_hand_bit_for_bit(detector: str) -> None:
-    pixels, targets = batch([1, 3], [7, 2, NUM_CLASSES], [], [-1])
-    by_hand = [targets[0], picked(targets[1], [1]), targets[2], picked(targets[3], [])]
-    assert same(step(detector, pixels, targets, by_the_recipe), step(detector, pixels, by_hand))
-
-
-@pytest.mark.parametrize('detector', DETECTORS)
-def test_where_nothing_is_left_it_trains_all_the_same(detector: str) -> None:
-    pixels, targets = batch([7], [600, 7])
-    by_hand = [picked(target, []) for target in targets]
+@pytest.mark.parametrize(
+    ('labels', 'valid'),
+    [
+        ([[1, 3], [7, 2, NUM_CLASSES], [], [-1]], [[0, 1], [1], [], []]),
+        ([[7], [600, 7]], [[], []]),  # nothing is left
+    ],
+)
+def test_guarded_targets_equal_deletion_by_hand_bit_for_bit(
+    detector: str, labels: List[List[int]], valid: List[List[int]]
+) -> None:
+    pixels, targets = batch(*labels)
+    by_hand = [picked(target, places) for target, places in zip(targets, valid)]
     assert same(step(detector, pixels, targets, by_the_recipe), step(detector, pixels, by_hand))
 
 

@@ -49,8 +49,6 @@ def step(name: str, place: int = 2, **arguments: Any) -> Callable[[Dict[str, Any
 
 
 def at(path: str, value: Any) -> Callable[[Dict[str, Any]], None]:
-    """Set a value."""
-
     def plant(tree: Dict[str, Any]) -> None:
         *way, last = path.split('.')
         node: Any = tree
@@ -62,8 +60,6 @@ def at(path: str, value: Any) -> Callable[[Dict[str, Any]], None]:
 
 
 def both(*plants: Callable[[Dict[str, Any]], None]) -> Callable[[Dict[str, Any]], None]:
-    """Plant several."""
-
     def plant(tree: Dict[str, Any]) -> None:
         for one in plants:
             one(tree)
@@ -72,7 +68,6 @@ def both(*plants: Callable[[Dict[str, Any]], None]) -> Callable[[Dict[str, Any]]
 
 
 def loss(name: str, **arguments: Any) -> Callable[[Dict[str, Any]], None]:
-    """Give the decode head another loss."""
     return at('model.decode_head.loss_decode', dict(type=name, **arguments))
 
 

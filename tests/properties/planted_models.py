@@ -140,7 +140,6 @@ class NormOfOneVector(FCNHead):
 
 
 def weighted(weights, order):
-    """Return class weights in another order."""
     return [weights[place] for place in order(len(weights))]
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import os.path as osp
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, Sequence
 
 import numpy as np
+from label_files import write
 from mmengine.config import Config
-from PIL import Image
-from put_file import put_config
+from put_file import put, put_config
 from small_det_data import make_coco
 from small_runs import write_pair
 from this_stack import base_line
@@ -48,12 +47,10 @@ def tree_of(name: str) -> Dict[str, Any]:
 
 
 def write_config(folder: Path, tree: Dict[str, Any]) -> str:
-    """Write a config, and return its path."""
     return str(put_config(folder / 'mine.py', **tree))
 
 
 def num_classes_of(config: Any) -> int:
-    """Return the number of classes of the last decode head."""
     heads = config.model.decode_head
     last = heads[-1] if isinstance(heads, (list, tuple)) else heads
     return next(node['num_classes'] for _, node in walk(last) if 'num_classes' in node)
@@ -100,31 +97,23 @@ def coco_root() -> str:
     root = make_coco(tempfile.mkdtemp(prefix='coco'), 80, 80, faults=())
     names = CocoDataset.METAINFO['classes']
     for split in ('train', 'val'):
-        path = osp.join(root, 'annotations', f'instances_{split}2017.json')
-        with open(path, encoding='utf-8') as file:
-            record = json.load(file)
+        path = Path(root, 'annotations', f'instances_{split}2017.json')
+        record = json.loads(path.read_text())
         for category, name in zip(record['categories'], names):
             category['name'] = name
-        with open(path, 'w', encoding='utf-8') as file:
-            json.dump(record, file)
+        put(path, json.dumps(record))
         for image in record['images']:
-            folder = osp.join(root, 'stuffthingmaps', f'{split}2017')
-            path = osp.join(folder, image['file_name'].replace('jpg', 'png'))
-            os.makedirs(folder, exist_ok=True)
-            Image.fromarray(np.full((96, 96), 3, np.uint8)).save(path)
+            path = Path(root, 'stuffthingmaps', f'{split}2017', image['file_name'].replace('jpg', 'png'))
+            write(path, np.full((96, 96), 3, np.uint8))
     return root
 
 
 def coco_file(split: str, shift: int = 0, empty: Sequence[int] = ()) -> str:
     """Write an annotation file with other ids of images, or with images whose objects are left out."""
-    with open(osp.join(coco_root(), 'annotations', f'instances_{split}2017.json'), encoding='utf-8') as file:
-        record = json.load(file)
+    record = json.loads(Path(coco_root(), 'annotations', f'instances_{split}2017.json').read_text())
     record['annotations'] = [one for one in record['annotations'] if one['image_id'] not in empty]
     for image in record['images']:
         image['id'] += shift
     for annotation in record['annotations']:
         annotation['image_id'] += shift
-    path = osp.join(tempfile.mkdtemp(prefix='coco'), 'instances.json')
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(record, file)
-    return path
+    return str(put(Path(tempfile.mkdtemp(prefix='coco'), 'instances.json'), json.dumps(record)))

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from PIL import Image
+from label_files import write
 
 pytest.importorskip('mmseg')
 
@@ -38,9 +38,7 @@ def data(tmp_path_factory):
         for name, values in dict(right=label, corner=_mark(label), lacking=_drop(label, number)).items():
             split = 'train' if number < 14 else 'val'
             for kind, array in dict(img=image, ann=values).items():
-                folder = root / name / kind / split
-                folder.mkdir(parents=True, exist_ok=True)
-                Image.fromarray(array).save(folder / f'{number}.png')
+                write(root / name / kind / split / f'{number}.png', array)
     return root
 
 

@@ -118,36 +118,25 @@ def test_a_loss_that_does_not_fit(config, path, wrong, right):
 
 
 @pytest.mark.parametrize(
-    ('config', 'dataset', 'argument'),
+    ('config', 'dataset', 'argument', 'is_here'),
     [
-        ('mmseg::segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512.py', 'SetsReduceZero', 'reduce_zero_label'),
-        ('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py', 'SetsFilter', 'filter_cfg'),
-        ('mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py', 'SetsSeed', 'serialize_data'),
+        ('mmseg::segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512.py', 'SetsReduceZero', 'reduce_zero_label', True),
+        ('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py', 'SetsFilter', 'filter_cfg', True),
+        ('mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py', 'SetsSeed', 'serialize_data', True),
+        ('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py', 'SetsFilter', 'filter_cfg', False),
     ],
 )
-def test_an_argument_that_the_class_passes_itself(config, dataset, argument):
+def test_an_argument_that_the_class_passes_itself(config, dataset, argument, is_here):
     tree = tree_of(config)
     tree['custom_imports'] = dict(imports=['own_datasets'])
     node = tree['train_dataloader']['dataset']
-    node['type'] = dataset
+    node.update(dict(type=dataset) if is_here else dict(type=dataset, data_root='/nowhere'))
     node.pop(argument, None)
     value = {'reduce_zero_label': True, 'filter_cfg': None, 'serialize_data': False}[argument]
     edit = Edit('Set it.', config=((f'train_dataloader.dataset.{argument}', value),), number=1)
     other = Edit('Set the size.', config=(('train_dataloader.dataset.indices', 2),), number=2)
-    assert [one.number for one in verified(tree, edit, other)] == [2]
-
-
-def test_the_same_where_the_data_are_not_here():
-    tree = tree_of('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py')
-    tree['custom_imports'] = dict(imports=['own_datasets'])
-    node = tree['train_dataloader']['dataset']
-    node.update(type='SetsFilter', data_root='/nowhere')
-    del node['filter_cfg']
-    broken = Edit('Set it.', config=(('train_dataloader.dataset.filter_cfg', None),), number=1)
-    other = Edit('Set the size.', config=(('train_dataloader.dataset.indices', 2),), number=2)
-    (left,) = verified(tree, broken, other)
-    assert (left.number, left.verified) == (2, False)
-    assert left.doubt
+    (left,) = verified(tree, edit, other)
+    assert (left.number, left.verified, not left.doubt) == (2, is_here, is_here)
 
 
 def test_numbers_stay_and_what_is_no_config_is_not_built():

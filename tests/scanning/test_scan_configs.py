@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
 from mmengine.registry import init_default_scope
 from put_file import put_config
+from scans import run_scan
 from small_runs import NUM_CLASSES, TRAIN_IMAGES, VAL_IMAGES, dataset_config, invalid_values
 
 from mmguard.cli import main
 from mmguard.errors import CannotRun
-from mmguard.formats.format import CannotScan, scan_here
+from mmguard.formats.format import CannotScan
 from mmguard.formats.options import ScanOptions
 from mmguard.scanning.config_maps import split_sets
 from mmguard.scanning.plans import plan_target
-from mmguard.scanning.run import SetResult, run_plan
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 
@@ -33,10 +33,6 @@ def write_config(folder: Path, **parts: Any) -> str:
 
 def loader(dataset: Any) -> Dict[str, Any]:
     return dict(batch_size=1, num_workers=0, dataset=dataset)
-
-
-def scan_config(path: str, **options: Any) -> List[SetResult]:
-    return run_plan(plan_target(path, ScanOptions(**options)), scan_here)
 
 
 def stock_counts(dataset: Any) -> Dict[int, int]:
@@ -56,7 +52,7 @@ def test_the_splits_of_cityscapes(cityscapes: str, tmp_path: Path) -> None:
     config = write_config(
         tmp_path, train_dataloader=loader(train), val_dataloader=loader(val), test_dataloader=loader(val)
     )
-    results = scan_config(config)
+    results = run_scan(config)
     assert [(one.name, one.facts.files) for one in results] == [('train', TRAIN_IMAGES), ('val, test', VAL_IMAGES)]
     expected: Dict[int, int] = {}
     for path in Path(cityscapes).glob('gtFine/train/*/*_labelTrainIds.png'):
@@ -70,7 +66,7 @@ def test_the_splits_of_cityscapes(cityscapes: str, tmp_path: Path) -> None:
     assert facts.maps.image_forms == {'rgb': TRAIN_IMAGES}
     assert facts.maps.missing_images == facts.maps.missing_labels == []
     assert not results[0].is_clean
-    assert [result.name for result in scan_config(config, splits=('val',))] == ['val']
+    assert [result.name for result in run_scan(config, splits=('val',))] == ['val']
 
 
 def custom(root: Path, **more: Any) -> Dict[str, Any]:
@@ -104,7 +100,7 @@ WRAPPED = [
 
 @pytest.mark.parametrize('wrap', WRAPPED, ids=['repeat', 'concat', 'repeat concat', 'mix'])
 def test_wrappers_are_taken_off(five: Path, wrap: Any) -> None:
-    results = scan_config(write_config(five, train_dataloader=loader(wrap(custom(five)))))
+    results = run_scan(write_config(five, train_dataloader=loader(wrap(custom(five)))))
     assert len(results) == 1  # the same data set twice is read once
     assert results[0].facts.files == 3
     assert results[0].facts.histogram == stock_counts(custom(five))
@@ -112,13 +108,13 @@ def test_wrappers_are_taken_off(five: Path, wrap: Any) -> None:
 
 def test_reduce_zero_label_and_the_classes_of_the_metainfo_are_applied(five: Path, cityscapes: str) -> None:
     shifted = custom(five, reduce_zero_label=True)
-    [result] = scan_config(write_config(five, train_dataloader=loader(shifted)))
+    [result] = run_scan(write_config(five, train_dataloader=loader(shifted)))
     assert result.facts.histogram == stock_counts(shifted)
     assert 255 in result.facts.histogram
     assert list(result.facts.config.reduce_zero_label.values()) == [True]
     fewer = dataset_config(cityscapes, 'train', LOAD)
     fewer['metainfo'] = dict(classes=('car', 'road', 'person'))
-    [result] = scan_config(write_config(five, train_dataloader=loader(fewer)))
+    [result] = run_scan(write_config(five, train_dataloader=loader(fewer)))
     assert result.facts.histogram == stock_counts(fewer)
     assert result.facts.class_names == ['car', 'road', 'person']
 
@@ -127,18 +123,18 @@ def test_the_backend_of_the_loader_and_the_map_of_the_guard(five: Path) -> None:
     write(five / 'ann' / '0.png', BLOCKS, 'P')
     by_opencv = custom(five)
     by_opencv['pipeline'] = [LOAD[0], dict(type='LoadAnnotations', imdecode_backend='cv2')]
-    [result] = scan_config(write_config(five, train_dataloader=loader(by_opencv)))
+    [result] = run_scan(write_config(five, train_dataloader=loader(by_opencv)))
     assert result.facts.maps.loaded_otherwise == {'colors': 1}
     mapped = custom(five)
     mapped['pipeline'] = [*LOAD, dict(type='GuardSegLabels', num_classes=5, label_map={4: 255, 3: 0})]
-    [result] = scan_config(write_config(five, train_dataloader=loader(mapped)))
+    [result] = run_scan(write_config(five, train_dataloader=loader(mapped)))
     assert sorted(result.facts.histogram) == [0, 1, 2, 255]
 
 
 def test_a_list_of_names_that_leads_nowhere(five: Path) -> None:
     (five / 'list.txt').write_text('0\n7\n')
     listed = custom(five, ann_file='list.txt')
-    [result] = scan_config(write_config(five, train_dataloader=loader(listed)))
+    [result] = run_scan(write_config(five, train_dataloader=loader(listed)))
     assert result.facts.maps.missing_labels == [os.path.join('ann', '7.png')]
     assert result.facts.maps.missing_images == [os.path.join('img', '7.jpg')]
 

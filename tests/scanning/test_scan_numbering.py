@@ -56,9 +56,7 @@ def test_one_split_is_not_renumbered_if_another_lists_other_categories(
     tmp_path: Path, capsys: pytest.CaptureFixture, layout: str, there: List[int], offers: bool
 ) -> None:
     for split, ids in (('train', [1, 2, 3]), ('valid', there)):
-        path = tmp_path / layout.format(split)
-        path.parent.mkdir(exist_ok=True)
-        write(path, ids)
+        write(tmp_path / layout.format(split), ids)
     edits = offered(scan(capsys, tmp_path / layout.format('train'), '--labels', 'ids'))
     assert ({'renumber': 0} in edits) is offers
 
@@ -175,7 +173,6 @@ def install(monkeypatch: pytest.MonkeyPatch, *release: int) -> None:
 
 def write_groups(path: Path, ids: Sequence[int], groups: Sequence[str], bare: Sequence[int] = ()) -> Path:
     """A COCO file whose categories have these supercategories; no annotation has an id of ``bare``."""
-    path.parent.mkdir(exist_ok=True)
     data = json.loads(write(path, ids).read_text())
     for category, group in zip(data['categories'], groups):
         category['supercategory'] = group

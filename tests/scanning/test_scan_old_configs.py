@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import numpy as np
 import pytest
 from label_files import write
-from put_file import put_config
+from put_file import put, put_config
+from scans import run_scan
 from this_stack import IS_ONEDL
 from voc_cases import SIZE, obj, xml
 
 from mmguard.cli import main
 from mmguard.config.other_styles import add_loaders
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.formats.format import scan_here
-from mmguard.formats.options import ScanOptions
 from mmguard.scanning.config_instances import find_det_datasets
 from mmguard.scanning.config_maps import split_sets
-from mmguard.scanning.plans import plan_target
-from mmguard.scanning.run import SetResult, run_plan
 
 pytest.importorskip('mmseg')
 
@@ -35,26 +32,16 @@ def old_config(root: Path, model: Dict[str, Any], **splits: Any) -> str:
     return str(put_config(root / 'old.py', model=model, data=data))
 
 
-def scanned(path: str, **options: Any) -> List[SetResult]:
-    return run_plan(plan_target(path, ScanOptions(**options)), scan_here)
-
-
-def codes(result: SetResult) -> List[str]:
-    return [finding.code for finding in result.findings]
-
-
 def voc(root: Path) -> Dict[str, Any]:
     """Names of their own in VOC's format: CLASSES was edited in what was installed, class_names.py was not."""
-    for folder in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
-        (root / 'VOC2007' / folder).mkdir(parents=True)
     for number in range(3):
         write(root / f'VOC2007/JPEGImages/{number}.jpg', np.zeros((240, 320, 3), np.uint8))
         text = xml(*(obj(*one) for one in BOXES), size=SIZE.format(320, 240))
-        (root / f'VOC2007/Annotations/{number}.xml').write_text(text)
-    (root / 'VOC2007/ImageSets/Main/train.txt').write_text('0\n1\n2\n')
+        put(root / f'VOC2007/Annotations/{number}.xml', text)
+    index = put(root / 'VOC2007/ImageSets/Main/train.txt', '0\n1\n2\n')
     return dict(
         type='VOCDataset',
-        ann_file=[str(root / 'VOC2007/ImageSets/Main/train.txt')],
+        ann_file=[str(index)],
         img_prefix=[f'{root}/VOC2007/'],
         pipeline=[],
     )
@@ -70,9 +57,9 @@ def test_voc_of_mmdet_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     written = [edit['config'] for finding in findings for edit in finding['edits']]
     assert '["crack", "rust"]' in json.dumps(written)
     named = {**leaf, 'classes': ('crack', 'rust')}
-    (result,) = scanned(old_config(tmp_path, DETECTOR, train=dict(type='RepeatDataset', times=3, dataset=named)))
+    (result,) = run_scan(old_config(tmp_path, DETECTOR, train=dict(type='RepeatDataset', times=3, dataset=named)))
     assert (result.facts.histogram, result.facts.class_names) == ({0: 3, 1: 3}, ['crack', 'rust'])
-    assert codes(result) == ['MG227', 'MG100']
+    assert [finding.code for finding in result.findings] == ['MG227', 'MG100']
     assert result.facts.loader.files == 3  # mmdet's own class reads them alike
 
 
@@ -86,7 +73,7 @@ def test_label_maps_of_mmseg_0(tmp_path: Path) -> None:
     leaf = dict(type='CustomDataset', data_root=str(tmp_path), img_dir='img', ann_dir='ann', classes=tuple('abc'))
     model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=3))
     train = dict(type='RepeatDataset', times=2, dataset=dict(leaf, pipeline=loads))
-    (result,) = scanned(old_config(tmp_path, model, train=train, val=leaf))
+    (result,) = run_scan(old_config(tmp_path, model, train=train, val=leaf))
     assert (result.name, result.facts.values, result.facts.files) == ('train, val', {3: 48}, 3)
     first = result.findings[0]
     assert first.code == 'MG102'
@@ -125,7 +112,7 @@ def test_a_class_that_only_the_metric_ignores_is_no_all_clear(
         said = dict(default_scope='mmseg', model=model, train_dataloader=loader, val_dataloader=loader)
         path = str(put_config(tmp_path / 'new.py', **said, val_evaluator=metric))
         place = 'val_evaluator.ignore_index'
-    findings = {finding.code: finding for result in scanned(path) for finding in result.findings}
+    findings = {finding.code: finding for result in run_scan(path) for finding in result.findings}
     assert 'MG100' not in findings
     assert place in findings['MG208'].places
     assert [dict(edit.config)[place] for edit in findings['MG208'].edits] == [written]

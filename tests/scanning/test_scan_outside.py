@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import picture
 from PIL import Image
+from put_file import put
 
 from mmguard.facts.labels import AnnotationFacts
 from mmguard.files.containment import OUTSIDE_REASON
@@ -36,13 +38,8 @@ def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.param).replace('{tmp}', str(tmp_path))
 
 
-def image(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new('RGB', (48, 32)).save(path)
-
-
 def coco(root: Path, name: str, **more: Any) -> AnnotationFacts:
-    image(root / 'images' / 'a.jpg')
+    put(root / 'images' / 'a.jpg', picture(48, 32))
     images = [dict(id=n, file_name=file, width=48, height=32) for n, file in enumerate(('a.jpg', name), 1)]
     boxes = [dict(id=n, image_id=n, category_id=1, bbox=[1, 1, 9, 9], area=81, iscrowd=0) for n in (1, 2)]
     path = root / 'train.json'
@@ -93,14 +90,12 @@ def test_panoptic(name: str, tmp_path: Path) -> None:
 
 def test_lists_of_voc(name: str, tmp_path: Path) -> None:
     root = tmp_path / 'one' / 'two'
-    image(root / 'JPEGImages' / 'a.jpg')
-    (root / 'Annotations').mkdir()
+    put(root / 'JPEGImages' / 'a.jpg', picture(48, 32))
     xml = '<annotation><object><name>{}</name></object></annotation>'
-    (root / 'Annotations' / 'a.xml').write_text(xml.format('x'))
+    put(root / 'Annotations' / 'a.xml', xml.format('x'))
     for place in (tmp_path, tmp_path / 'one'):
         (place / 'key.xml').write_text(xml.format('private'))
-    (root / 'ImageSets' / 'Main').mkdir(parents=True)
-    (root / 'ImageSets' / 'Main' / 'train.txt').write_bytes(f'a\n{name[:-4]}\n'.encode())
+    put(root / 'ImageSets' / 'Main' / 'train.txt', f'a\n{name[:-4]}\n')
     dataset = dict(type='XMLDataset', data_root=str(root), ann_file='ImageSets/Main/train.txt')
     dataset.update(data_prefix=dict(sub_data_root=''), metainfo=dict(classes=('x',)))
     found = found_in(scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))))
@@ -111,7 +106,7 @@ def test_lists_of_voc(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('name', FOREIGN)
 def test_lists_of_yolo_and_its_data_yaml_name_no_other_host(name: str, tmp_path: Path) -> None:
-    image(tmp_path / 'images' / 'a.jpg')
+    put(tmp_path / 'images' / 'a.jpg', picture(48, 32))
     (tmp_path / 'train.txt').write_text(f'./images/a.jpg\n{name}\n')
     (tmp_path / 'data.yaml').write_text(json.dumps(dict(train='train.txt', val=name, path=name, names=['x'])))
     (train,) = find_yolo_sets(str(tmp_path / 'data.yaml'))
@@ -123,10 +118,9 @@ def test_lists_of_yolo_and_its_data_yaml_name_no_other_host(name: str, tmp_path:
 
 @pytest.mark.parametrize('way', ['../elsewhere/images', '{tmp}/elsewhere/images', 'link/images', 'list.txt'])
 def test_a_data_yaml_leads_to_another_folder(way: str, tmp_path: Path) -> None:
-    image(tmp_path / 'elsewhere' / 'images' / 'a.jpg')
-    (tmp_path / 'set').mkdir()
+    put(tmp_path / 'elsewhere' / 'images' / 'a.jpg', picture(48, 32))
+    put(tmp_path / 'set' / 'list.txt', f'{tmp_path}/elsewhere/images/a.jpg\n')
     (tmp_path / 'set' / 'link').symlink_to(tmp_path / 'elsewhere')
-    (tmp_path / 'set' / 'list.txt').write_text(f'{tmp_path}/elsewhere/images/a.jpg\n')
     said = dict(train=way.replace('{tmp}', str(tmp_path)), val='', names=['x'])
     (tmp_path / 'set' / 'data.yaml').write_text(json.dumps(said))
     (train,) = find_yolo_sets(str(tmp_path / 'set' / 'data.yaml'))

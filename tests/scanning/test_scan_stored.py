@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
+from scans import run_scan
 
 from mmguard.cli import main
-from mmguard.formats.format import scan_here
 from mmguard.formats.maps.sources import FolderSource, scan_maps
-from mmguard.formats.options import MapSettings, ScanOptions
-from mmguard.scanning.plans import plan_target
-from mmguard.scanning.run import run_plan
+from mmguard.formats.options import MapSettings
 
 SHIFTED = MapSettings(num_classes=150, reduce_zero_label=True)
 
@@ -49,7 +47,7 @@ def test_the_screen_the_json_and_the_page_say_the_same(folder: str, tmp_path: Pa
 
 
 def test_what_is_ignored_is_known_as_stored(folder: str) -> None:
-    (result,) = run_plan(plan_target(folder, ScanOptions(150, reduce_zero_label=True)), scan_here)
+    (result,) = run_scan(folder, num_classes=150, reduce_zero_label=True)
     assert result.ignored == [0, 255]
 
 

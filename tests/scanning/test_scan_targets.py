@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 import pytest
+from put_file import put
 from scans import codes, scan
 
 from mmguard.cli import main
@@ -119,12 +120,10 @@ def test_a_folder_of_which_nothing_is_read(
 @pytest.mark.parametrize('layout', ['{kind}/train', 'train/{kind}'])
 def test_a_data_set_of_yolo(layout: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for kind, names in (('images', ['0.jpg', '1.jpg']), ('labels', ['0.txt', '1.txt', 'classes.txt'])):
-        folder = tmp_path / layout.format(kind=kind)
-        folder.mkdir(parents=True)
         for name in names:
             # An image without objects has an empty text.
             text = {'1.txt': '0 0.5 0.5 0.25 0.125\n', 'classes.txt': 'cat\ndog\n'}.get(name, '')
-            (folder / name).write_text(text)
+            put(tmp_path / layout.format(kind=kind) / name, text)
     reported = scan(capsys, tmp_path, '--num-classes', '2')
     assert (reported['code'], reported['facts']['files'], reported['facts']['total']) == (1, 2, 1)  # not 'classes.txt'
     assert 'MG132' in codes(reported)  # the images are texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator
 
 import pytest
 from packaging.version import Version
@@ -64,10 +64,6 @@ LATER_ARGUMENTS = {'zip': {'strict'}, 'dataclass': {'slots', 'kw_only', 'match_a
 BUILTIN_GENERICS = {'list', 'dict', 'tuple', 'set', 'frozenset', 'type'}
 
 
-def sources() -> List[Path]:
-    return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob('*.py'))
-
-
 def too_new(text: str) -> Iterator[str]:
     """What Python 3.8 would refuse, of the kinds that have crept into code bases before."""
     tree = ast.parse(text, feature_version=(3, 8))
@@ -99,7 +95,7 @@ def too_new(text: str) -> Iterator[str]:
 
 
 def test_every_source_is_one_of_python_3_8() -> None:
-    paths = sources()
+    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob('*.py'))
     assert len(paths) > 300
     found = {}
     for path in paths:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from warm import run
+from warm import is_group_alive, run
 
 pytest.importorskip('mmseg')
 pytestmark = pytest.mark.slow
@@ -39,14 +39,6 @@ def wait_until(condition, process: subprocess.Popen, seconds: float) -> None:
         time.sleep(0.05)
 
 
-def is_empty(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp('demo') / 'mmguard_demo'
@@ -61,7 +53,7 @@ def test_ctrl_c_leaves_nothing_behind(folder):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
-    assert is_empty(process.pid)
+    assert not is_group_alive(process.pid)
     assert errors.strip().splitlines()[-1].startswith('mmguard demo: ')
     assert 'Traceback' not in errors
     assert not list(folder.rglob('*.part'))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import timeit
 from functools import partial
 from typing import Any, Callable, Dict, List, Pattern
 
@@ -19,14 +20,7 @@ FILLERS = [' ', 'a', '1', '_', '::', '1 ', 'a.', '", line 1', '.py', ' a']
 
 
 def shortest(call: Callable[[], Any], runs: int = 3) -> float:
-    """Return the seconds of the fastest of some runs."""
-
-    def seconds() -> float:
-        start = time.process_time()
-        call()
-        return time.process_time() - start
-
-    return min(seconds() for _ in range(runs))
+    return min(timeit.repeat(call, timer=time.process_time, repeat=runs, number=1))
 
 
 def log_of(begin: str, filler: str, length: int) -> List[bytes]:
@@ -59,7 +53,6 @@ def patterns() -> Dict[str, Pattern[str]]:
 
 
 def words_in(pattern: str) -> List[str]:
-    """Return some of the words that a pattern has."""
     plain = re.sub(r'\\(.)', r'\1', re.sub(r'\\[dwsSDWbBA]', '\0', pattern))
     return sorted(set(re.findall(r"[A-Za-z_ :./,'\"=]{4,}", plain)), key=len)[-6:]
 

@@ -65,10 +65,6 @@ def test_the_line_of_the_user_is_named_beside_the_innermost_one() -> None:
     assert found.trouble.line == 401
 
 
-def mark_all(mark: str) -> str:
-    return ''.join(marked(CROSS_ENTROPY, mark))
-
-
 COLORED = CROSS_ENTROPY.replace('IndexError', '\x1b[31mIndexError\x1b[39m').replace('File', '\x1b[34mFile\x1b[0m')
 #: Without a logger, what print() has not yet written comes after the error.
 PRINTED = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
@@ -78,7 +74,7 @@ PRINTED = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
     ('text', 'code'),
     [
         ('Epoch 1:  42%|####  | 420/1000 [00:01<00:02]\r' * 4000 + COLORED, 'MG413'),
-        (mark_all('2026-01-01 12:00:00.123456: '), 'MG413'),
+        (''.join(marked(CROSS_ENTROPY, '2026-01-01 12:00:00.123456: ')), 'MG413'),
         (f'{LOG}2026/01/01 12:00:00 - mmengine - ERROR - {CROSS_ENTROPY}', 'MG413'),
         (PRINTED + CROSS_ENTROPY + PRINTED, 'MG413'),
         ('CUDA error: device-side assert triggered', 'MG401'),

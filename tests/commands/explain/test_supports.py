@@ -176,7 +176,6 @@ def test_values_without_255_are_not_masks_of_255(declared: str, values: str) -> 
 
 
 def table_of(*rows: Tuple[str, str, str]) -> str:
-    """Write a table of mmseg: class, IoU and Acc."""
     text = ''.join(f'| {name:>8} | {iou:>5} | {acc:>5} |\n' for name, iou, acc in rows)
     return f'+----------+-------+-------+\n|  Class   |  IoU  |  Acc  |\n+----------+-------+-------+\n{text}'
 

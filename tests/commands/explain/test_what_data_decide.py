@@ -22,7 +22,6 @@ pytest.importorskip('msgspec')
 
 
 def voc(folder: Path, *names: str) -> str:
-    """Write a VOC folder with one object per name."""
     for number, name in enumerate(names):
         put(folder / f'Annotations/{number}.xml', xml(obj(name)))
     return str(folder)

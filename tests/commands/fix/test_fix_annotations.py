@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Tuple
 import coco_cases
 import pytest
 from coco_cases import ann
-from PIL import Image
+from pictures import picture
 from put_file import put
 from voc_cases import obj, xml
 
@@ -51,11 +51,9 @@ FAULTS: Dict[str, Dict[str, Any]] = {
 
 @pytest.fixture
 def annotations(tmp_path: Path) -> Path:
-    path = tmp_path / 'in' / 'train.json'
-    path.parent.mkdir()
     faulty = [*FAULTS.values(), dict(bbox=None), dict(bbox=['a', 1, 2, 3]), dict(category_id=[3])]
     good = [{}, dict(category_id=7, iscrowd=1), dict(bbox=[90, 40, 30, 30])]
-    return put(path, json.dumps(coco([good[0], *faulty, *good[1:]])))
+    return put(tmp_path / 'in' / 'train.json', json.dumps(coco([good[0], *faulty, *good[1:]])))
 
 
 def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -112,15 +110,13 @@ def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     root = tmp_path / 'VOC2007'
-    (root / 'Annotations').mkdir(parents=True)
     put(root / 'ImageSets' / 'Main' / 'train.txt', '1\n2\n')
-    (root / 'JPEGImages').mkdir()
     for stem in ('1', '2'):
-        Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')
+        put(root / 'JPEGImages' / f'{stem}.jpg', picture(100, 80))
     faulty = [('unicorn', (1, 1, 9, 9)), ('cat', (5, 5, 5, 9)), ('cat', (1, 1, 9)), ('cat', (101, 1, 120, 9))]
     good = (obj('cat', (1, 1, 9, 9)), obj('dog', (90, 1, 120, 9)))
-    (root / 'Annotations' / '1.xml').write_text(xml(good[0], *(obj(*one) for one in faulty), good[1]))
-    (root / 'Annotations' / '2.xml').write_text(xml(good[0]))
+    put(root / 'Annotations' / '1.xml', xml(good[0], *(obj(*one) for one in faulty), good[1]))
+    put(root / 'Annotations' / '2.xml', xml(good[0]))
     return root
 
 
@@ -153,9 +149,8 @@ def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: 
 def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     root, out = tmp_path / 'set', tmp_path / 'out'
     for split in below or ('',):
-        (root / split).mkdir(parents=True, exist_ok=True)
         for number in range(12):
-            Image.new('RGB', (100, 80)).save(root / split / f'{number}.jpg')
+            put(root / split / f'{number}.jpg', picture(100, 80))
             flat = [obj('cat', (5, 5, 5, 9))] if split != 'valid' and number == 7 else []
             (root / split / f'{number}.xml').write_text(xml(obj('cat', (1, 1, 9, 9)), *flat))
     assert main(['scan', str(root)]) == 1

@@ -9,7 +9,8 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
-from PIL import Image
+from label_files import write
+from put_file import put
 from security_rows import COCO, write_yolo
 
 from mmguard.cli import main
@@ -34,8 +35,7 @@ def list_copies(out: Path) -> List[str]:
 
 
 def write_map(path: Path, value: int = 7) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.full((4, 4), value, np.uint8)).save(path)
+    write(path, np.full((4, 4), value, np.uint8))
 
 
 @pytest.mark.parametrize('name', FORGED)
@@ -77,8 +77,7 @@ def test_files_of_linked_folders_are_copied_or_named(kind: str, tmp_path: Path) 
         elif kind == 'yolo':
             write_yolo(root).joinpath('data.yaml').unlink()
         else:
-            (root / 'Annotations').mkdir(parents=True)
-            (root / 'Annotations' / 'a.xml').write_text('<annotation><size><width>9</width><height>9</height></size>')
+            put(root / 'Annotations' / 'a.xml', '<annotation><size><width>9</width><height>9</height></size>')
     (tmp_path / 'set' / 'more').symlink_to(tmp_path / 'away')
     assert run(tmp_path / 'set', tmp_path / 'out') == 1
     manifest = read_manifest(tmp_path / 'out')

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+import label_files
 import numpy as np
 import pytest
 from coco_cases import ann, coco
-from label_files import write_copies
 from masks_of_255 import binary_masks
 from PIL import Image
 from put_file import put, put_config
@@ -48,7 +48,6 @@ def numbers_of(target: Any, code: str, capsys: Any, *options: Any) -> List[int]:
 
 
 def is_clean(target: Any, *options: Any) -> bool:
-    """True if a scan finds nothing."""
     return run('scan', target, *options) == 0
 
 
@@ -93,7 +92,8 @@ def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: A
 def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
     values: List[int], words: Any, code: str, tmp_path: Path, capsys: Any
 ) -> None:
-    maps = write_copies(tmp_path / 'my maps', np.random.default_rng(0).choice(np.array(values, np.uint8), (40, 50)), 4)
+    label = np.random.default_rng(0).choice(np.array(values, np.uint8), (40, 50))
+    maps = label_files.write_copies(tmp_path / 'my maps', label, 4)
     assert run('scan', f'{maps}/', *words, '--json', tmp_path / 'scan.json') == 1
     (data,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
     (finding,) = (finding for finding in data['findings'] if finding['code'] == code)
@@ -208,26 +208,10 @@ def first_number(target: Path, what: str, capsys: Any) -> int:
     return next(edit['number'] for edit in edits if edit['number'] and edit[what])
 
 
-@pytest.fixture
-def small_masks(tmp_path: Path) -> Any:
-    """Writes label maps of an object before a ground, each as ``draw`` has it."""
-
-    def written(draw: Any, ending: str) -> Path:
-        folder = tmp_path / 'masks'
-        folder.mkdir()
-        for number in range(6):
-            inside = np.zeros((32, 32), bool)
-            inside[8:20, 8 : 24 + number % 3] = True
-            Image.fromarray(draw(inside, number)).save(folder / f'{number}.{ending}')
-        return folder
-
-    return written
-
-
 OBJECTS: Dict[str, Any] = {
     # Code -> what an object is in the files, and how they end.
-    'MG120': (lambda inside, number: inside[..., None] * np.array([128, 0, 0], np.uint8), 'png'),
-    'MG136': (lambda inside, number: (inside * 255).astype(np.uint8), 'jpg'),
+    'MG120': (lambda inside: inside[..., None] * np.array([128, 0, 0], np.uint8), 'png'),
+    'MG136': (lambda inside: (inside * 255).astype(np.uint8), 'jpg'),
 }
 
 
@@ -262,7 +246,7 @@ SHADES = {
 
 
 def shaded(name: str) -> Any:
-    return lambda inside, number: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png'
+    return lambda inside: np.stack([SHADES[name](inside).astype(np.uint8)] * 3, -1), 'png'
 
 
 @pytest.mark.parametrize(
@@ -273,9 +257,13 @@ def shaded(name: str) -> Any:
     ],
 )
 def test_a_folder_of_label_maps_is_written_and_scanned_again(
-    code: str, files: Any, classes: int, small_masks: Any, tmp_path: Path, capsys: Any
+    code: str, files: Any, classes: int, tmp_path: Path, capsys: Any
 ) -> None:
-    folder = small_masks(*files)
+    folder, (draw, ending) = tmp_path / 'masks', files
+    for number in range(6):
+        inside = np.zeros((32, 32), bool)
+        inside[8:20, 8 : 24 + number % 3] = True
+        label_files.write(folder / f'{number}.{ending}', draw(inside))
     (number,) = numbers_of(folder, code, capsys, '--num-classes', classes)
     assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', classes, '--edit', number) == 0
     written = sorted((tmp_path / 'out').glob('*.png'))
@@ -286,9 +274,9 @@ def test_a_folder_of_label_maps_is_written_and_scanned_again(
     assert is_clean(tmp_path / 'out', '--num-classes', 2)
 
 
-@pytest.mark.parametrize(('first', 'words'), [(0, ()), (0, ('--num-classes', 2)), (0, ('--num-classes', 5))])
-def test_objects_of_id_0_are_numbered_from_1(first: int, words: Any, tmp_path: Path, capsys: Any) -> None:
-    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False), first)
+@pytest.mark.parametrize('words', [(), ('--num-classes', 2), ('--num-classes', 5)])
+def test_objects_of_id_0_are_numbered_from_1(words: Any, tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False))
     of_torchvision = ('--framework', 'torchvision')
     (number,) = numbers_of(source, 'MG581', capsys, *of_torchvision, *words)
     assert run('fix', source, '-o', tmp_path / 'out', *of_torchvision, *words, '--edit', number) == 0

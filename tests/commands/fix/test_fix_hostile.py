@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List
 
+import label_files
 import numpy as np
 import pytest
-from PIL import Image
 from put_file import put
 from voc_cases import SIZE, obj, xml
 
@@ -95,10 +95,7 @@ def test_a_file_of_which_nothing_would_be_left_is_left_out(found: str, tmp_path:
 
 @pytest.fixture
 def maps(tmp_path: Path) -> Path:
-    folder = tmp_path / 'labels'
-    folder.mkdir()
-    Image.fromarray(np.array([[0, 7], [1, 255]], np.uint8)).save(folder / 'a.png')
-    return folder
+    return Path(label_files.write(tmp_path / 'labels' / 'a.png', np.array([[0, 7], [1, 255]], np.uint8))).parent
 
 
 def test_names_that_are_no_utf_8_are_kept_and_shown_as_escapes(maps: Path, tmp_path: Path, capsys: Any) -> None:

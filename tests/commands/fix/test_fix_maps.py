@@ -44,10 +44,9 @@ def run(*arguments: Any) -> int:
 def maps(tmp_path: Path) -> Path:
     """One map of each kind that can be corrected, one that needs nothing, and notes that are none."""
     root = tmp_path / 'labels'
-    (root / 'city').mkdir(parents=True)
     clean = np.where(LABEL == 11, 255, LABEL).astype(np.uint8)
-    (root / 'clean.png').write_bytes(encode(clean))
-    (root / 'city' / 'stray.png').write_bytes(encode(LABEL))
+    put(root / 'clean.png', encode(clean))
+    put(root / 'city' / 'stray.png', encode(LABEL))
     (root / 'palette.png').write_bytes(encode(clean, mode='P'))
     (root / 'three.png').write_bytes(encode(clean, mode='RGB'))
     (root / 'alpha.png').write_bytes(encode(clean, mode='LA'))
@@ -101,9 +100,12 @@ def test_a_second_run_finds_nothing_and_a_scan_is_clean(maps: Path, tmp_path: Pa
     assert main([*scan, str(out)]) == 0, capsys.readouterr().out
 
 
-def test_clip(tmp_path: Path) -> None:
+@pytest.mark.parametrize('words', [('--on-invalid', 'clip'), ('--label-map', 'label_map.json')], ids=['clip', 'file'])
+def test_clip_and_a_label_map_from_a_file(words: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / 'label_map.json', json.dumps({'11': 2}))
     write(tmp_path / 'in' / 'a.png', LABEL)
-    assert run(tmp_path / 'in', '--out', tmp_path / 'out', '--num-classes', 3, '--on-invalid', 'clip') == 0
+    assert run('in', '--out', 'out', '--num-classes', 3, *words) == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
 
 
@@ -225,19 +227,11 @@ def test_a_threshold_makes_two_classes(tmp_path: Path, ending: str) -> None:
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), white // 255)
 
 
-def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
-    write(tmp_path / 'labels' / 'a.png', LABEL)
-    table = put(tmp_path / 'label_map.json', json.dumps({'11': 2}))
-    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--label-map', table) == 0
-    np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
-
-
 def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
     gray = encode(np.full((4, 4), 200, dtype=np.uint8))  # a photograph in gray could be a label map
     root = tmp_path / 'set'
     for name, data in {'images/a.png': gray, 'labels/a.png': encode(LABEL)}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
+        put(root / name, data)
     assert run(root, '-o', tmp_path / 'out', '--num-classes', 11) == 0
     assert sorted(contents(tmp_path / 'out')) == ['labels/a.png', 'mmguard.manifest']
 
@@ -251,12 +245,11 @@ def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
 
 def test_an_edit_says_which_of_the_files_it_is_for(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     mixed = tmp_path / 'mixed'
-    mixed.mkdir()
     colors = np.zeros((4, 4, 3), dtype=np.uint8)
     colors[:2] = 128, 0, 0
     for n in range(3):
-        (mixed / f'{n}.png').write_bytes(encode(np.full((4, 4), 200, dtype=np.uint8)))
-        (mixed / f'{n}_seg.png').write_bytes(encode(colors))
+        put(mixed / f'{n}.png', encode(np.full((4, 4), 200, dtype=np.uint8)))
+        put(mixed / f'{n}_seg.png', encode(colors))
     said = ('--num-classes', '2', '--suffix', '_seg.png')
     assert main(['scan', str(mixed), *said]) == 1
     assert '--suffix _seg.png' in ' '.join(capsys.readouterr().out.split())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from put_file import put
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
@@ -49,11 +50,9 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
     flight(tmp_path)
     raised = flight(tmp_path, rank=1, reason='exception')
     run_record(tmp_path, world_size=4)
-    (tmp_path / 'vis_data').mkdir()
-    (tmp_path / 'vis_data' / 'config.py').write_text('')
+    config = str(put(tmp_path / 'vis_data' / 'config.py', ''))
     assert main(['report', str(tmp_path)]) == 1
     said = [shlex.split(line) for line in capsys.readouterr().out.splitlines() if line.startswith('mmguard ')]
-    config = str(tmp_path / 'vis_data' / 'config.py')
     assert said == [['mmguard', 'explain', str(tmp_path)], ['mmguard', 'replay', config, str(raised)]]
     report = as_json(capsys, str(tmp_path))
     assert [(rank['rank'], rank['iteration']) for rank in report['ranks']] == [(1, 37), (0, 37)]

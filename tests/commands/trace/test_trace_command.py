@@ -19,23 +19,16 @@ def write_config(tmp_path: Path) -> Write:
     return lambda root, pipeline: seg_config(tmp_path, root, pipeline)
 
 
-def cut_path(shown: str) -> str:
-    """Return the table and what follows; the path before it is broken where it is long."""
-    return shown[shown.index('┏') :]
-
-
 @pytest.mark.same_everywhere
-def test_invalid_values_are_reported_and_exit_with_1(
-    cityscapes: str, write_config: Write, capsys: Any, snapshot: Any
+@pytest.mark.parametrize('is_clean', [False, True])
+def test_the_table_and_the_exit_code(
+    is_clean: bool, cityscapes: str, clean_cityscapes: str, write_config: Write, capsys: Any, snapshot: Any
 ) -> None:
-    assert main(['trace', write_config(cityscapes, [*LOAD, PACK, GUARD])]) == 1
-    snapshot('trace', 'invalid values that a guard takes out', cut_path(capsys.readouterr().out))
-
-
-@pytest.mark.same_everywhere
-def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, capsys: Any, snapshot: Any) -> None:
-    assert main(['trace', write_config(clean_cityscapes, [*LOAD, PACK, GUARD])]) == 0
-    snapshot('trace', 'clean labels', cut_path(capsys.readouterr().out))
+    root = clean_cityscapes if is_clean else cityscapes
+    assert main(['trace', write_config(root, [*LOAD, PACK, GUARD])]) == (0 if is_clean else 1)
+    section = 'clean labels' if is_clean else 'invalid values that a guard takes out'
+    shown = capsys.readouterr().out
+    snapshot('trace', section, shown[shown.index('┏') :])  # the path before the table is broken where it is long
 
 
 def test_a_value_is_searched_in_all_samples(cityscapes: str, write_config: Write, capsys: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from coco_cases import ann, coco
+from pictures import picture
 from PIL import Image
 from put_file import put
 
@@ -26,9 +27,8 @@ def make(root: Path, layout: str, category: int = 1) -> Path:
     file, images = LAYOUTS[layout]
     for split in ('train', 'val') if '{}' in file else ('train',):
         names = [f'{split}_{number}.jpg' for number in range(6)]
-        (root / images.format(split)).mkdir(parents=True)
         for name in names:
-            Image.new('RGB', (64, 48)).save(root / images.format(split) / name)
+            put(root / images.format(split) / name, picture())
         boxes = [ann(n, n, n % 2 if n else category, (5, 5, 9, 9)) for n in range(6)]
         record = coco(boxes, 6, ['cat', 'dog'], 0, (64, 48))
         for image, name in zip(record['images'], names):
@@ -110,8 +110,7 @@ def test_label_maps_beside_json_are_label_maps(tmp_path: Path) -> None:
     'content', ['', '[]', '{"items": [], "dm_format_version": "1.0", "annotations": []}', '{"a": 1}']
 )
 def test_other_json_is_none(content: str, tmp_path: Path) -> None:
-    (tmp_path / 'annotations').mkdir()
-    (tmp_path / 'annotations/train.json').write_text(content)
+    put(tmp_path / 'annotations/train.json', content)
     assert scanned(tmp_path, tmp_path / 'out.txt') == {'': 2}
 
 

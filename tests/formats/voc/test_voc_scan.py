@@ -10,7 +10,9 @@ from typing import Any, Dict, Sequence
 
 import numpy as np
 import pytest
+from pictures import picture
 from PIL import Image
+from put_file import put
 from voc_cases import obj, xml
 
 from mmguard.facts.labels import LabelFacts
@@ -25,14 +27,11 @@ pytest.importorskip('mmseg')
 NAMES = ['cat', 'dog', 'bird']
 
 
-def write(root: Path, files: Dict[str, Any], images: bool = True) -> str:
-    for folder in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+def write(root: Path, files: Dict[str, Any]) -> str:
     for stem, text in files.items():
-        (root / 'Annotations' / f'{stem}.xml').write_bytes(text if isinstance(text, bytes) else text.encode())
-        if images:
-            Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')
-    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(files))
+        put(root / 'Annotations' / f'{stem}.xml', text)
+        put(root / 'JPEGImages' / f'{stem}.jpg', picture(100, 80))
+    put(root / 'ImageSets' / 'Main' / 'train.txt', '\n'.join(files))
     return str(root)
 
 

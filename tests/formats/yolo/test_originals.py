@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
+from put_file import put
 from texts import picture
 
 from mmguard.cli import main
@@ -23,8 +24,6 @@ def write_both(
     ids = list(categories)
     data: Dict[str, Any] = dict(images=[], annotations=[])
     data['categories'] = [dict(id=number, name=name) for number, name in categories.items()]
-    for folder in ('yolo/images', 'yolo/labels', place):
-        (root / folder).mkdir(parents=True, exist_ok=True)
     for image in range(14):
         data['images'].append(dict(id=image, file_name=f'{image:03d}.jpg', width=100, height=100))
         of_image = [ids[(image + n) % len(ids)] for n in range(1 + image % 3)]
@@ -35,12 +34,10 @@ def write_both(
                 dict(id=len(data['annotations']), image_id=image, category_id=number, bbox=[left, 20, 20, 40], area=800)
             )
             rows.append(f'{label_of(number)} {left / 100 + 0.1:.2f} 0.4 0.2 0.4\n')
-        (root / f'yolo/images/{image:03d}.jpg').write_bytes(picture())
-        (root / f'yolo/labels/{image:03d}.txt').write_text(''.join(rows) if image >= skip else '')
-    (root / place / 'train.json').write_text(json.dumps(data))
-    written = dict(train='images', val='images', names=names)
-    (root / 'yolo/data.yaml').write_text(json.dumps(written))
-    return root / 'yolo/data.yaml'
+        put(root / f'yolo/images/{image:03d}.jpg', picture())
+        put(root / f'yolo/labels/{image:03d}.txt', ''.join(rows) if image >= skip else '')
+    put(root / place / 'train.json', json.dumps(data))
+    return put(root / 'yolo/data.yaml', json.dumps(dict(train='images', val='images', names=names)))
 
 
 def by_id(names: List[str], first: int = 1) -> Dict[int, str]:

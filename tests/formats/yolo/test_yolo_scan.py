@@ -8,7 +8,8 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 import pytest
-from PIL import Image
+from pictures import encode
+from put_file import put
 from scans import edits, followed
 from texts import NAMES, add, make, picture, rows_of, scanned
 
@@ -110,8 +111,7 @@ def test_copies_of_a_set_below_its_data_yaml_are_read(path: str, target: str, tm
 def test_only_what_a_data_yaml_names_is_copied(target: str, tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     add(root, 3, '9 .5 .5 .1 .1')
-    (root / 'runs').mkdir()
-    (root / 'runs/weights.pt').write_bytes(b'weights')
+    put(root / 'runs/weights.pt', b'weights')
     original = {str(path.relative_to(root)) for path in root.rglob('*') if path.is_file()} - {'runs/weights.pt'}
     for place in (root / 'fixed', root / 'fixed_again'):
         assert main(['fix', str(root / 'data.yaml'), '--out', str(place), '--num-classes', '3']) == 0
@@ -248,11 +248,10 @@ def test_folders_of_images_with_boxes_are_not_classes_of_images(
     below: str, row: str, code: int, tmp_path: Path
 ) -> None:
     for name in ('airplane', 'boat', 'car'):
-        (tmp_path / 'set' / name / below).mkdir(parents=True)
         for number in range(4):
             pixels = np.random.default_rng(number).integers(0, 256, (40, 40, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(tmp_path / 'set' / name / f'{number}.png')
-            (tmp_path / 'set' / name / below / f'{number}.txt').write_text(f'{row}\n')
+            put(tmp_path / 'set' / name / f'{number}.png', encode(pixels))
+            put(tmp_path / 'set' / name / below / f'{number}.txt', f'{row}\n')
     out = tmp_path / 'scan.json'
     assert main(['scan', str(tmp_path / 'set'), '--json', str(out)]) == code
     assert code == 2 or json.loads(out.read_text())['datasets'][0]['facts']['num_classes'] == 3
@@ -278,10 +277,9 @@ def test_clean_sets(kind: str, target: str, tmp_path: Path) -> None:
 
 def test_texts_beside_images_and_a_list_of_names(tmp_path: Path) -> None:
     data = tmp_path / 'set' / 'obj_train_data'
-    data.mkdir(parents=True)
     for number in range(6):
-        (data / f'{number}.jpg').write_bytes(picture())
-        (data / f'{number}.txt').write_text('\r\n'.join(rows_of('boxes', number)))
+        put(data / f'{number}.jpg', picture())
+        put(data / f'{number}.txt', '\r\n'.join(rows_of('boxes', number)))
     (tmp_path / 'set' / 'obj.names').write_text('cat\ndog\ncow\n')
     assert scanned(tmp_path / 'set', tmp_path / 'scan.json')[''] == ['0']
     (data / 'classes.txt').write_text('cat\ndog\n')

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Sequence
 
 import pytest
 from pictures import picture
+from put_file import put
 
 from mmguard.cli import main
 
@@ -37,11 +38,9 @@ def rows_of(kind: str, number: int, count: int = 3) -> List[str]:
 
 def make(root: Path, kind: str = 'boxes', files: int = 14, split: str = 'train', **more: Any) -> Path:
     """Writes a data set without a fault, and its data.yaml; ``more``: of that."""
-    for folder in ('images', 'labels'):
-        (root / folder / split).mkdir(parents=True, exist_ok=True)
     for number in range(files):
-        (root / 'images' / split / f'{number:02d}.jpg').write_bytes(picture())
-        (root / 'labels' / split / f'{number:02d}.txt').write_text('\n'.join(rows_of(kind, number)) + '\n')
+        put(root / 'images' / split / f'{number:02d}.jpg', picture())
+        put(root / 'labels' / split / f'{number:02d}.txt', '\n'.join(rows_of(kind, number)) + '\n')
     said: Dict[str, Any] = dict(train=f'images/{split}', val=f'images/{split}', names=list(NAMES), **more)
     if kind == 'keypoints':
         said['kpt_shape'] = [3, 3]

@@ -33,7 +33,6 @@ def picture(seed: int, shape: Tuple[int, ...] = SHAPE, dtype: Any = np.float32) 
 
 
 def save(path: Path, array: np.ndarray, affine: Optional[np.ndarray] = None) -> None:
-    """Writes a NIfTI file."""
     import nibabel
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +71,6 @@ def make_set(
 
 
 def their_reader(name: str) -> Any:
-    """nnU-Net's own reader of this name."""
     from nnunetv2.imageio.reader_writer_registry import recursive_find_reader_writer_by_name
 
     return recursive_find_reader_writer_by_name(name)()
@@ -165,6 +163,5 @@ def plant(root: Path) -> Path:
 
 
 def cut(path: Path, share: float) -> None:
-    """Leaves only the beginning of a file."""
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])

@@ -13,12 +13,10 @@ import pytest
 pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')
 
+from label_files import write
 from nnunet_sets import CLEAN, LABELS, PLANTED, Planted, make_set, organ, picture, plant, save, write_json
 
 from mmguard.cli import main
-
-Image = pytest.importorskip('PIL.Image')
-
 
 REGIONS = {'background': 0, 'whole': [1, 2, 3], 'core': [2, 3], 'enhancing': 3}
 
@@ -31,13 +29,11 @@ def float_labels(root: Path) -> Path:
 
 def png(root: Path) -> Path:
     for number in range(2):
-        for folder in ('imagesTr', 'labelsTr'):
-            (root / folder).mkdir(parents=True, exist_ok=True)
         colors = np.stack([picture(number, (10, 12), np.uint8)] * 3, axis=-1)
-        Image.fromarray(colors).save(root / 'imagesTr' / f'street_{number}_0000.png')
+        write(root / 'imagesTr' / f'street_{number}_0000.png', colors)
         label = np.zeros((10, 12), np.uint8)
         label[2:5, 2:5], label[6:8, 6:8] = 1, 2
-        Image.fromarray(label).save(root / 'labelsTr' / f'street_{number}.png')
+        write(root / 'labelsTr' / f'street_{number}.png', label)
     write_json(root, channel_names={'0': 'R', '1': 'G', '2': 'B'}, numTraining=2, file_ending='.png')
     return root
 
