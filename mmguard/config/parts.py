@@ -119,7 +119,7 @@ def find_heads(config: ReadConfig) -> List[Part]:
 
 
 def find_losses(config: ReadConfig) -> List[Part]:
-    """Return all losses, guarded as in a run, also those inside a ``GuardedLoss`` (their paths end with ``.loss``)."""
+    """Return all losses as a run builds them, including those inside a ``GuardedLoss`` (paths end with ``.loss``)."""
     found = [part for part in find_model_parts(config) if part.key.startswith('loss')]
     guards = {} if config.run_guards is None else config.run_guards.losses
     return [replace(one, config=guards[one.path], written=False) if one.path in guards else one for one in found]

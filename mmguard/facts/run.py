@@ -142,7 +142,7 @@ class UnusedParameters(NamedTuple):
 
     @property
     def everywhere(self) -> bool:
-        """True if all ranks 0 to n (n > 0) lack the same gradients: then the cause is the model, not a batch."""
+        """True if two or more ranks, numbered from 0 without a gap, lack the same gradients: the model is the cause."""
         ranks = sorted(self.indices)
         return len(ranks) > 1 and ranks == list(range(len(ranks))) and len(set(self.indices.values())) == 1
 

@@ -94,7 +94,7 @@ def _list_folders(folder: str, hidden: bool = False) -> List[str]:
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
-    """Return True if at least two subfolders in ``names`` hold images, mostly photographs, and ``folder`` none."""
+    """Return True if two subfolders in ``names`` hold images, mostly photographs, and ``folder`` holds no images."""
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _list_images(folder):
         return False
     some = [images for images in map(_list_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]

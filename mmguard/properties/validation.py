@@ -100,7 +100,7 @@ def _predict(program: Program, model: Any, loaded: Any) -> Tuple[Any, float]:
 
 
 def check_marks(program: Program) -> List[Result]:
-    """Evaluate each validation metric on the ground truth, and compare its class names with those of the data set."""
+    """Give each metric the ground truth as predictions, and compare the class names of metric and data set."""
     nodes, results = program.config.get('val_evaluator'), []
     if not nodes:
         raise DoesNotApply('the config has no val_evaluator')

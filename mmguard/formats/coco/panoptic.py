@@ -43,9 +43,9 @@ def find_png_folder(path: str) -> str:
 def describe_segments(
     coco: CocoFile, folder: str, everything: bool, found: CocoFacts, faults: Faults, source: str
 ) -> None:
-    """Check the PNGs of a COCO panoptic file, and add their faults to ``found`` and ``faults``.
+    """Check a COCO panoptic file: add segments that do not fit a PNG to ``found``, all other faults to ``faults``.
 
-    If ``everything`` is false, only a sample of the PNGs is checked.
+    If ``everything`` is false, only a sample of the PNGs is opened.
     """
     images = []
     for number, record in coco.panoptic.items():

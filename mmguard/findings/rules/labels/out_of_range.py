@@ -319,7 +319,7 @@ class StrayValue(OutsideRule):
     follows = ('MG102', 'MG107', 'MG116')
     summary = 'Only a few files contain an invalid label: an annotation mistake, not a class.'
     title = 'Only a few files contain {values}: an annotation mistake, not a class.'
-    why = 'One such label ends an unguarded training, at the iteration that draws its file.'
+    why = 'Without a guard, one such label ends the training when its file is loaded.'
     example = Example(
         wrong='num_classes=2, value 77 in 9 pixels of one file',
         right='the 9 pixels corrected; num_classes=2',
