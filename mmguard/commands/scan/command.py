@@ -121,7 +121,6 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         spinner = stack.enter_context(Spinner('scan', args.target))
         from mmguard.commands.console import Console
-        from mmguard.commands.machine_formats import build_entry
         from mmguard.commands.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
         from mmguard.findings.messages import apply_hint, fix_hint
         from mmguard.scanning.executors import AnyExecutor, connect_dask, create_mapper
@@ -145,10 +144,7 @@ def run(args: argparse.Namespace) -> int:
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
     entries = [
-        build_entry(finding, args.target, one.roots, by)
-        for one in results
-        for by, findings in (('', one.findings), (selection.hidden_by, one.hidden))
-        for finding in findings
+        entry for one in results for entry in selection.build_entries(args.target, one.findings, one.hidden, one.roots)
     ]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)
