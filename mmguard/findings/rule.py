@@ -147,12 +147,20 @@ class ConfigRule(Rule):
 
     about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
+    #: Kinds of labels that show the mistake without a config, in :meth:`look_in_labels`.
+    kinds: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         """Yield one finding for each path of the config with this mistake."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
+    def look_in_labels(self, labels: LabelFacts) -> Iterator[Finding]:
+        """Yield the findings that the labels of a scan without a config support."""
+        raise TypeError(f'{type(self).__name__} must define look_in_labels()')
+
     def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.config is None and facts.labels is not None and facts.labels.kind in self.kinds:
+            yield from self.look_in_labels(facts.labels)
         # Mistakes in val mostly occur in test, too: one finding with both places.
         merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
