@@ -204,6 +204,18 @@ def _find_numbers(name: str) -> Tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall('[0-9]{1,9}', name))
 
 
+#: Names of the background class.
+_BACKGROUND = ('background', '_background_', '__background__', 'bg')
+
+
+def is_background(name: str) -> bool:
+    return str(name).strip().lower() in _BACKGROUND
+
+
+def starts_with_background(names: Sequence[str]) -> bool:
+    return bool(names) and is_background(names[0])
+
+
 def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:
     """Return the class lists of the config as {path: names}, or if it has none, the class list of the data set."""
     listed = {path: list(names) for path, names in get_config(labels).dataset_classes.items() if names}

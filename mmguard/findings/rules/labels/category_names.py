@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.agreement import find_class_counts
-from mmguard.config.classes import is_background
 from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
@@ -24,6 +23,7 @@ from mmguard.findings.views import (
     get_annotations,
     get_config,
     has_config,
+    is_background,
     is_trained_on,
     join_items,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.config.classes import starts_with_background
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.config_edits import set_classes, state_num_classes
 from mmguard.findings.edits import Edit
@@ -33,6 +32,7 @@ from mmguard.findings.views import (
     rate_share,
     rise_evenly,
     select_ids,
+    starts_with_background,
 )
 from mmguard.language import Message
 from mmguard.text import shorten
