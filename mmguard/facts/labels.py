@@ -283,6 +283,12 @@ class LabelFacts:
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
 
     @property
+    def has_config(self) -> bool:
+        """True if a config was read, so that the loader is known; command-line options do not count."""
+        config = self.config or ConfigFacts()
+        return bool(config.head_classes or config.dataset_classes or config.heads)
+
+    @property
     def has_known_classes(self) -> bool:
         """True if the number of classes is known."""
         return self.num_classes != 256 or bool(self.class_names)

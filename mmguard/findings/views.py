@@ -42,15 +42,9 @@ def get_config(labels: LabelFacts) -> ConfigFacts:
     return labels.config or ConfigFacts()
 
 
-def has_config(labels: LabelFacts) -> bool:
-    """Return True if a config was read, so that the loader is known; command-line options do not count."""
-    config = get_config(labels)
-    return bool(config.head_classes or config.dataset_classes or config.heads)
-
-
 def has_num_classes(labels: LabelFacts) -> bool:
     """Return True if num_classes is known; without it a scan accepts all 256 values as classes."""
-    return labels.num_classes < 256 or has_config(labels)
+    return labels.num_classes < 256 or labels.has_config
 
 
 def is_trained_on(labels: LabelFacts) -> bool:

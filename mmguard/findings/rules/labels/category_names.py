@@ -22,7 +22,6 @@ from mmguard.findings.views import (
     find_nearest,
     get_annotations,
     get_config,
-    has_config,
     is_background,
     is_trained_on,
     join_items,
@@ -323,7 +322,7 @@ class BackgroundListed(Rule):
         if labels is not None and labels.kind != 'instances':
             return
         in_files = [] if labels is None else _find_background_categories(labels)
-        if labels is not None and not (in_files and (places or not has_config(labels))):
+        if labels is not None and not (in_files and (places or not labels.has_config)):
             return  # a name that the files lack (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = get_annotations(labels)

@@ -17,7 +17,7 @@ from mmguard.findings.file_edits import SUFFIX
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
-from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
+from mmguard.findings.views import count_listed, get_annotations, get_maps, join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
@@ -70,7 +70,7 @@ class UnpairedFiles(DataRule):
             for kind, (number, files) in found.items()
         ]
         # An image without a label file ends a training; an extra label file does not.
-        is_grave = (has_config(labels) and 'missing_labels' in found) or found.keys() & ENDS
+        is_grave = (labels.has_config and 'missing_labels' in found) or found.keys() & ENDS
         files = [file for _, listed in found.values() for file in listed]
         if labels.volumes is not None:
             files = [fault.file for fault in labels.volumes.find_faults(*FILE_NOUNS)]
@@ -92,7 +92,7 @@ class UnpairedFiles(DataRule):
         """True if no image has a label file with a matching name, in a config or in two folders."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
-        if has_config(facts):
+        if facts.has_config:
             return bool(lacking) and not maps.forms
         labels = sum(maps.forms.values())
         return bool(labels) and count_listed(maps, 'missing_images') == labels

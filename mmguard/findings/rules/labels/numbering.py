@@ -26,7 +26,6 @@ from mmguard.findings.views import (
     find_class_lists,
     find_files_named,
     get_annotations,
-    has_config,
     is_trained_on,
     join_items,
     rate_share,
@@ -247,7 +246,7 @@ class OrderDiffers(AnnotationRule):
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return (config path, class list, class list in the file's order), or ``None`` if no order differs."""
         found = get_annotations(labels)
-        if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
+        if found.names_from != 'categories' or not labels.has_config or found.labelled_by == 'class list':
             return None
         known = [str(name) for name in found.categories.values()]
         lists = find_class_lists(labels)
@@ -288,7 +287,7 @@ def is_part_of_a_list(labels: LabelFacts) -> bool:
         found.names_from != 'categories'
         or found.labelled_by != 'file order'
         or found.classes_counted
-        or has_config(labels)
+        or labels.has_config
     ):
         return False
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
