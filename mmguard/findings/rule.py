@@ -211,7 +211,8 @@ class DataRule(Rule):
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
     #: True if invalid values show the mistake, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: Fields of ``LabelFacts`` that the rule needs; the rule is skipped if one of these fields is empty.
+    #: Facts that the rule needs, by their names in ``LabelFacts``: ``'values'``, ``'coco.unnamed'``, or one of several,
+    #: ``'values or maps.raw'``. The rule is skipped if one of its needs is empty.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -221,7 +222,8 @@ class DataRule(Rule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         labels = facts.labels
         assert labels is not None
-        if labels.kind in self.kinds and all(getattr(labels, need) for need in self.needs):
+        alternatives = (need.split(' or ') for need in self.needs)
+        if labels.kind in self.kinds and all(any(get_fact(labels, name) for name in names) for names in alternatives):
             yield from self.look(facts, labels)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
@@ -274,6 +276,19 @@ class DataRule(Rule):
         """Return the advice template: for plain PyTorch if a scan has no config and its framework is not mmdet."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
+
+
+def get_fact(labels: LabelFacts, name: str) -> Any:
+    """Return a fact by its name in ``needs``, or ``None`` if its group of facts is missing.
+
+    Example:
+        >>> get_fact(LabelFacts(maps=None), 'maps.raw'), get_fact(LabelFacts(), 'coco.unnamed')
+        (None, {})
+    """
+    facts: Any = labels
+    for field in name.split('.'):
+        facts = None if facts is None else getattr(facts, field)
+    return facts
 
 
 def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[str]:

@@ -117,7 +117,7 @@ class SizeMismatch(DataRule):
     aliases = ('MG175',)
     shows_values = False
     kinds = ('pixels', 'instances')
-    needs = ()
+    needs = ('maps.size_mismatches or annotations.size_mismatches',)
     summary = 'Labels differ in size from their images.'
     title = 'Label maps differ in size from their images: {number}.'
     title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
@@ -138,8 +138,6 @@ class SizeMismatch(DataRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         maps, of_boxes = get_maps(labels), labels.annotations
         found = maps.size_mismatches or get_annotations(labels).size_mismatches
-        if not found:
-            return
         path, first, second = found[0]
         number = count_listed(maps, 'size_mismatches') or len(found)
         if of_boxes is not None:
@@ -183,7 +181,7 @@ class UnreadableFiles(DataRule):
     aliases = ('MG191', 'MG192')
     shows_values = False
     kinds = ('pixels', 'instances', 'voxels')
-    needs = ()
+    needs = ('maps.unreadable or annotations.unreadable or volumes.faults',)
     summary = 'Files cannot be read.'
     title = 'Files cannot be read: {number} ({reasons}).'
     why = (
@@ -231,6 +229,7 @@ class UnreadableFiles(DataRule):
 
 class MissingImages(AnnotationRule):
     code = 'MG150'
+    needs = ('annotations.missing or annotations.missing_files',)
     summary = 'Images listed in the annotations are missing on disk.'
     title = 'Images listed in the annotations are missing on disk: {number} of {images}.'
     title_outside = (
@@ -250,8 +249,6 @@ class MissingImages(AnnotationRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_annotations(labels)
         number = max(found.missing, len(found.missing_files))
-        if not number:
-            return
         folders = found.unreadable.get(NO_FOLDER_FAULT, [])
         where = f'; the folder {join_items(folders, 2)} does not exist' if folders else ''
         evidence = f'{quantity(number, "file")} of {found.images:,}, e.g. {join_items(found.missing_files, 3)}{where}'
