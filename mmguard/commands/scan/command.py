@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, nullcontext, redirect_stdout
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Dict
 
 from mmguard.commands import COULD_NOT_RUN
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         from mmguard.commands.console import Console
         from mmguard.commands.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
         from mmguard.findings.messages import apply_hint, fix_hint
-        from mmguard.scanning.executors import AnyExecutor, connect_dask, create_mapper
+        from mmguard.scanning.executors import connect_dask, scan_in_processes
         from mmguard.scanning.plans import plan_target
         from mmguard.scanning.run import run_plan, verify_results
 
@@ -134,8 +135,8 @@ def run(args: argparse.Namespace) -> int:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_target(args.target, options)
         progress = ScanProgress(spinner)
-        with collect_failures() as failures, connect_dask(args.dask) as executor:
-            mapper = create_mapper(args.processes) if executor is None else AnyExecutor(executor)
+        local = nullcontext(partial(scan_in_processes, processes=args.processes))
+        with collect_failures() as failures, local if args.dask is None else connect_dask(args.dask) as mapper:
             results = run_plan(plan, mapper, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
