@@ -279,12 +279,7 @@ class DataRule(Rule):
 
 
 def get_fact(labels: LabelFacts, name: str) -> Any:
-    """Return a fact by its name in ``needs``, or ``None`` if its group of facts is missing.
-
-    Example:
-        >>> get_fact(LabelFacts(maps=None), 'maps.raw'), get_fact(LabelFacts(), 'coco.unnamed')
-        (None, {})
-    """
+    """Return a fact by its name in ``needs``, or ``None`` if its group of facts is missing."""
     facts: Any = labels
     for field in name.split('.'):
         facts = None if facts is None else getattr(facts, field)

@@ -40,7 +40,7 @@ from mmguard.text import shorten
 class CountsFromOne(OutsideRule):
     code = 'MG115'
     follows = ('MG102', 'MG107', 'MG116')
-    needs = ('histogram',)
+    needs = ('above_last',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1 ({least}..{most}, without 0), but num_classes={num_classes} means 0..{last}.'
     why = 'Every class is trained as its neighbor, the first class is never trained, and the last one is out of range.'
@@ -184,6 +184,7 @@ class HugeIds(DataRule):
 class OrderDiffers(AnnotationRule):
     code = 'MG141'
     follows = ('MG161',)
+    needs = ('annotations', 'has_config or coco.renamed or annotations.unordered_ids')
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as strings, {ids}: their positions differ from their numeric order.'
@@ -282,20 +283,17 @@ class OrderDiffers(AnnotationRule):
 def is_part_of_a_list(labels: LabelFacts) -> bool:
     """True if a file whose categories are numbered by position lists only some of the num_classes categories."""
     found = get_annotations(labels)
-    ids = sorted(found.categories)
-    if (
-        found.names_from != 'categories'
-        or found.labelled_by != 'file order'
-        or found.classes_counted
-        or labels.has_config
-    ):
+    is_by_position = (found.names_from, found.labelled_by) == ('categories', 'file order')
+    if not is_by_position or found.classes_counted or labels.has_config:
         return False
+    ids = sorted(found.categories)
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < labels.num_classes and 0 < max(ids, default=0) <= labels.num_classes
 
 
 class FilesDiffer(AnnotationRule):
     code = 'MG158'
+    needs = ('annotations', 'coco.other_categories')
     summary = 'Two annotation files of one scan number the same names differently.'
     title = 'The same names have different ids or labels in {other}: {which}.'
     why = 'A loader numbers each file separately, so a label means different classes in training and validation.'
