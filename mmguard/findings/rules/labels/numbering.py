@@ -63,13 +63,8 @@ class CountsFromOne(OutsideRule):
             return
         most = max(select_ids(count_trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
-        question = (
-            ''
-            if clear
-            else Message(
-                'Are 1 to {num_classes} the classes, in the order of your class list?', num_classes=labels.num_classes
-            )
-        )
+        text = 'Are 1 to {num_classes} the classes, in the order of your class list?'
+        question = '' if clear else Message(text, num_classes=labels.num_classes)
         if facts.config is None:
             table = {value: value - 1 for value in select_ids(list_stored_values(facts)) if 0 < value <= most}
             for edit in renumber(facts, table, question):
@@ -233,9 +228,8 @@ class OrderDiffers(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         displaced = self._find_displaced(labels)
         if displaced is None and self._find_joined(labels):
-            yield from rewrite(
-                self, facts, 'List the classes of the config in every file.', classes=tuple(labels.class_names)
-            )
+            title = 'List the classes of the config in every file.'
+            yield from rewrite(self, facts, title, classes=tuple(labels.class_names))
         if displaced is None or facts.config is None:
             return
         _, names, ordered = displaced
@@ -259,11 +253,8 @@ class OrderDiffers(AnnotationRule):
             ordered = [name for name in known if name in listed]
             if sorted(ordered) == sorted(names) and ordered != names:
                 return path, names, ordered
-            there, here = (
-                zip(*((a, b) for _, a, b in labels.coco.renamed))
-                if len(found.sources) > 1 and labels.coco.renamed
-                else ((), ())
-            )
+            pairs = [(a, b) for _, a, b in labels.coco.renamed] if len(found.sources) > 1 else []
+            there, here = zip(*pairs) if pairs else ((), ())
             if there and sorted(there) == sorted(here) and set(here) <= listed:
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
