@@ -170,7 +170,7 @@ def _find_project(targets: Sequence[str]) -> str:
 
     A pyproject.toml inside of a target belongs to the scanned data, and must not hide findings.
     """
-    from mmguard.files.containment import list_project
+    from mmguard.files.regular import list_project
 
     inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
     paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))

@@ -20,9 +20,8 @@ from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, find_first_scope, g
 from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.tree import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
-from mmguard.files.containment import list_project
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.files.regular import check_regular
+from mmguard.files.regular import check_regular, list_project
 from mmguard.language import Message
 from mmguard.text import describe_error, describe_exit, find_line, shorten, visible_name
 

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
-from typing import Iterable, List, Sequence
+from typing import Iterable
 
 #: Note after the name of a file that is not read because its path leads out of the data set.
 OUTSIDE_REASON = 'outside of the data set'
@@ -114,10 +113,3 @@ def is_really_inside(path: str, root: str) -> bool:
 
 def _is_in(path: str, root: str) -> bool:
     return path == root or path.startswith(os.path.join(root, ''))
-
-
-def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the project root, which has one of ``marks``; without a root, [folder]."""
-    folders = [folder, *map(str, Path(folder).parents)]
-    roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
-    return folders[: next(roots, 0) + 1]

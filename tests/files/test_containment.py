@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import List
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.files.containment import (
-    OutsideError,
-    check_name,
-    find_inside,
-    is_really_inside,
-    list_project,
-    resolve_inside,
-)
+from mmguard.files.containment import OutsideError, check_name, find_inside, is_really_inside, resolve_inside
 
 #: Names that lead elsewhere on this system or on another.
 OUTSIDE = [
@@ -106,19 +98,3 @@ def test_links_are_followed_to_tell_what_is_really_inside(tmp_path: Path) -> Non
         is_really_inside(str(tmp_path / name), str(tmp_path / 'set')) for name in ('set/a', 'set/b', 'set', 'set2')
     ]
     assert inside == [True, False, True, False]
-
-
-@pytest.mark.parametrize(
-    ('files', 'found'),
-    [
-        ([], ['a/b/c']),
-        (['a/.git'], ['a/b/c', 'a/b', 'a']),
-        (['a/.git', 'a/b/setup.py'], ['a/b/c', 'a/b', 'a']),
-        (['a/b/setup.py', 'a/setup.py'], ['a/b/c', 'a/b']),
-    ],
-)
-def test_a_project_ends_at_the_root_of_its_repository(files: List[str], found: List[str], tmp_path: Path) -> None:
-    (tmp_path / 'a/b/c').mkdir(parents=True)
-    for name in files:
-        (tmp_path / name).touch()
-    assert list_project(str(tmp_path / 'a/b/c')) == [str(tmp_path / name) for name in found]
