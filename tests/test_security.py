@@ -32,7 +32,7 @@ from security_rows import (
 
 from mmguard.cli import main
 from mmguard.commands.child import build_python_command
-from mmguard.config.read import list_project
+from mmguard.files.regular import list_project
 from mmguard.findings.plugins import find_entry_points
 from mmguard.properties.worker import Worker
 

@@ -6,6 +6,7 @@ import os
 import time
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
@@ -128,7 +129,7 @@ def scan(
     """
     from mmguard.commands.scan.output import as_json, as_page, as_text, name_from_here
     from mmguard.formats.options import ScanOptions, as_pairs
-    from mmguard.scanning.executors import AnyExecutor, create_mapper
+    from mmguard.scanning.executors import AnyExecutor, scan_in_processes
     from mmguard.scanning.plans import plan_target
     from mmguard.scanning.run import run_plan, verify_results
 
@@ -141,8 +142,9 @@ def scan(
             options[name] = tuple(options[name])
     target = os.fspath(target)
     plan = plan_target(target, ScanOptions(**options))
+    local = partial(scan_in_processes, processes=processes)
     with collect_failures() as failures:
-        results = run_plan(plan, create_mapper(processes) if executor is None else AnyExecutor(executor))
+        results = run_plan(plan, local if executor is None else AnyExecutor(executor))
     plan.failed += failures.values()
     verify_results(results, plan, verify)
     name_from_here(results)

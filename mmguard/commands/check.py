@@ -58,8 +58,6 @@ def run(args: argparse.Namespace) -> int:
     with Spinner('check', args.configs[0]) as spinner, collect_failures() as failures:
         import mmengine  # noqa: F401  if it is missing, the command line says how to install it
 
-        from mmguard.commands.machine_formats import build_entry
-
         rules = select_config_rules(selection)
         for file in args.configs:
             spinner.text = file
@@ -73,11 +71,12 @@ def run(args: argparse.Namespace) -> int:
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
     people = sys.stdout if selection.for_people else sys.stderr
     entries: List[ReportEntry] = []
+    severities: List[str] = []
     for config, findings in found:
         shown, hidden, notes = selection.split(findings)
         config.notes += notes
-        entries += [build_entry(finding, config.file) for finding in shown]
-        entries += [build_entry(finding, config.file, hidden_by=selection.hidden_by) for finding in hidden]
+        entries += selection.build_entries(config.file, shown, hidden)
+        severities += [finding.severity for finding in shown]
         print(visible(as_text(config, shown, len(rules), args.verbose, width)), file=people)
         if args.json is not None:
             record = as_json(config, shown, [rule.code for rule in rules], failed)
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     for failure in failed:
         print(visible(translate('could not run: {failure}', failure=failure)), file=people)
     selection.write('check', ' '.join(args.configs), entries, failed)
-    return COULD_NOT_RUN if failed else selection.choose_exit_code([entry.severity for entry in entries])
+    return COULD_NOT_RUN if failed else selection.choose_exit_code(severities)
 
 
 def select_config_rules(selection: RuleSelection) -> List[Type[Rule]]:

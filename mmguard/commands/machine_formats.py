@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, NamedTuple, Sequence, Tuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from mmguard.files.containment import find_inside
+from mmguard.files.containment import locate_file, shorten_path
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.text import LONGEST, quantity, visible, visible_name
 from mmguard.version import __version__
@@ -47,27 +47,11 @@ def build_entry(finding: Finding, target: str, roots: Sequence[str] = (), hidden
     return ReportEntry(finding.code, severity, finding.title, text, tuple(files)[:_PLACES], finding.places)
 
 
-def locate_file(name: str, roots: Iterable[str]) -> str:
-    """Return the path of a file in one of the roots, from the working directory if possible, or '' if missing."""
-    paths = (find_inside(root, name) for root in roots if root and name)
-    return _from_here(next((path for path in paths if os.path.isfile(path)), ''))
-
-
 def _locate(name: str, target: str, roots: Sequence[str]) -> str:
     """Return the relative path of a file or, if the file is missing, of its annotation file or the target."""
     records = (root for root in roots if os.path.isfile(root))  # an image that is named in a JSON
     found = locate_file(name, roots) or locate_file(name.partition(': ')[0], roots)  # a place in it may follow
-    return found or _from_here(next(records, target))
-
-
-def _from_here(path: str) -> str:
-    if not path or '::' in path:  # a shipped config
-        return path
-    try:
-        inside = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return path if inside.startswith(os.pardir + os.sep) else inside
+    return found or shorten_path(next(records, target))
 
 
 def write_entries(

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from mmguard.findings.finding import Finding
     from mmguard.findings.rule import Rule
 
+_MACHINE_FORMATS = ('github', 'sarif', 'junit')
 #: Values of ``--format``; ``'text'`` is for people, ``'json'`` is the same as ``--json -``.
-FORMATS = ('text', 'json', 'github', 'sarif', 'junit')
+FORMATS = ('text', 'json', *_MACHINE_FORMATS)
 #: The severities of :mod:`mmguard.findings.finding`, repeated here because ``--help`` must not import that module.
 SEVERITIES = ('error', 'warning', 'info')
 WARNING = 'warning'
@@ -65,11 +66,22 @@ class RuleSelection(NamedTuple):
         note = Message('{number} hidden by {by}', number=quantity(len(hidden), 'finding'), by=self.hidden_by)
         return shown, hidden, [note] * bool(hidden)
 
+    def build_entries(
+        self, target: str, shown: Sequence[Finding], hidden: Sequence[Finding] = (), roots: Sequence[str] = ()
+    ) -> List[ReportEntry]:
+        """Return an entry for each finding if :meth:`write` writes the format, else []."""
+        if self.format not in _MACHINE_FORMATS:
+            return []
+        from mmguard.commands.machine_formats import build_entry
+
+        groups = (('', shown), (self.hidden_by, hidden))
+        return [build_entry(finding, target, roots, by) for by, findings in groups for finding in findings]
+
     def write(self, command: str, target: str, entries: Sequence[ReportEntry], failed: Sequence[str] = ()) -> None:
         """Write the findings to standard output if the format is ``'github'``, ``'sarif'`` or ``'junit'``."""
-        from mmguard.commands.machine_formats import write_entries
+        if self.format in _MACHINE_FORMATS:
+            from mmguard.commands.machine_formats import write_entries
 
-        if self.format not in ('text', 'json'):
             write = getattr(sys.stdout, 'write_commands' if self.format == 'github' else 'write', sys.stdout.write)
             write(write_entries(self.format, command, target, entries, failed))
             sys.stdout.flush()
@@ -158,7 +170,7 @@ def _find_project(targets: Sequence[str]) -> str:
 
     A pyproject.toml inside of a target belongs to the scanned data, and must not hide findings.
     """
-    from mmguard.config.read import list_project
+    from mmguard.files.regular import list_project
 
     inside = tuple(os.path.join(os.path.realpath(one), '') for one in targets if os.path.isdir(one))
     paths = (os.path.join(folder, 'pyproject.toml') for folder in list_project(os.getcwd(), ['.git']))

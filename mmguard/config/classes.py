@@ -9,7 +9,7 @@ import io
 import logging
 import warnings
 from functools import lru_cache
-from typing import Any, Dict, Iterator, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, Optional, Union
 
 from mmguard.compat.stack import FRAMEWORKS, GUARDED_FRAMEWORKS
 
@@ -18,19 +18,8 @@ SCOPES = GUARDED_FRAMEWORKS
 #: Other frameworks of OpenMMLab. Guarded configs may use their backbones; their heads and data sets are not guarded.
 UNGUARDED_SCOPES = tuple(name for name in FRAMEWORKS if name not in ('mmengine', *SCOPES))
 
-#: Names of the background class.
-BACKGROUND = ('background', '_background_', '__background__', 'bg')
-
 #: Marker of an argument without a default.
 MISSING = inspect.Parameter.empty
-
-
-def is_background(name: str) -> bool:
-    return str(name).strip().lower() in BACKGROUND
-
-
-def starts_with_background(names: Sequence[str]) -> bool:
-    return bool(names) and is_background(names[0])
 
 
 def build_full_name(kind: Any) -> str:

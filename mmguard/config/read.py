@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Set
 
 from mmguard.compat.stack import FRAMEWORKS, find_config_file, find_module_folder
 from mmguard.config.classes import SCOPES, UNGUARDED_SCOPES, find_first_scope, get_scope
@@ -22,7 +21,7 @@ from mmguard.config.recognition import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.config.tree import WrongTypeValue, separate_wrong_types
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.files.regular import check_regular
+from mmguard.files.regular import check_regular, list_project
 from mmguard.language import Message
 from mmguard.text import describe_error, describe_exit, find_line, shorten, visible_name
 
@@ -352,10 +351,3 @@ def import_modules(custom_imports: Any, file: Optional[str] = None, strict: bool
     finally:
         sys.meta_path.remove(FINDER)
     return failed
-
-
-def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
-    """Return a folder and its parents up to the project root, which contains one of ``marks``; else only [folder]."""
-    folders = [folder, *map(str, Path(folder).parents)]
-    roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
-    return folders[: next(roots, 0) + 1]

@@ -120,6 +120,12 @@ class AnnotationFacts:
     names_from: str = 'categories'
     record_advice: str = ''  #: Advice on the keys that readers of the format require in each record; may be empty.
 
+    @property
+    def unordered_ids(self) -> List[int]:
+        """Category ids in the order of the file, or [] if they are 0..N-1 or 1..N, in ascending order."""
+        ids = list(self.categories)
+        return [] if ids in (list(range(len(ids))), list(range(1, len(ids) + 1))) else ids
+
 
 @dataclass
 class BoxFacts:
@@ -283,9 +289,20 @@ class LabelFacts:
         return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
 
     @property
+    def has_config(self) -> bool:
+        """True if a config was read, so that the loader is known; command-line options do not count."""
+        config = self.config or ConfigFacts()
+        return bool(config.head_classes or config.dataset_classes or config.heads)
+
+    @property
     def has_known_classes(self) -> bool:
         """True if the number of classes is known."""
         return self.num_classes != 256 or bool(self.class_names)
+
+    @property
+    def above_last(self) -> List[int]:
+        """Labels above the last valid label, including an ignored label."""
+        return [label for label in self.histogram if label > self.last]
 
     @property
     def last(self) -> int:

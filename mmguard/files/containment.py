@@ -1,4 +1,4 @@
-r"""Checks that no name from a data set becomes a path outside of the data set or of ``--out``.
+r"""Checks that no name from a data set becomes a path outside of the data set or of ``--out``, and look-ups of files.
 
 A data set is untrusted, so each name in it is checked here before it is joined to a folder:
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Iterable
 
 #: Note after the name of a file that is not read because its path leads out of the data set.
 OUTSIDE_REASON = 'outside of the data set'
@@ -86,6 +87,23 @@ def find_inside(root: str, name: str, boundary: str = '') -> str:
         return resolve_inside(root, name, boundary)
     except OutsideError:
         return ''
+
+
+def locate_file(name: str, roots: Iterable[str]) -> str:
+    """Return the path of a file in one of the roots, from the working directory if possible, or '' if missing."""
+    paths = (find_inside(root, name) for root in roots if root and name)
+    return shorten_path(next((path for path in paths if os.path.isfile(path)), ''))
+
+
+def shorten_path(path: str) -> str:
+    """Return a path relative to the working directory if it is inside, else unchanged."""
+    if not path or '::' in path:  # a shipped config
+        return path
+    try:
+        inside = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if inside.startswith(os.pardir + os.sep) else inside
 
 
 def is_really_inside(path: str, root: str) -> bool:

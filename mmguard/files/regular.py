@@ -1,4 +1,4 @@
-"""Functions that read regular files, and write them atomically, but refuse FIFOs, sockets and devices."""
+"""Functions that read regular files and write them atomically (no FIFOs or devices), and folders of a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Iterator, Optional, Tuple, Union
+from typing import BinaryIO, Iterator, List, Optional, Sequence, Tuple, Union
 
 #: O_NONBLOCK, because opening must not block if a FIFO replaces the file after the check.
 _READ = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
@@ -286,3 +286,10 @@ def _lock(folder: Union[str, Path], wait: bool) -> Optional[int]:
                 return descriptor
         os.close(descriptor)
     return None
+
+
+def list_project(folder: str, marks: Sequence[str] = ('.git', 'pyproject.toml', 'setup.py')) -> List[str]:
+    """Return a folder and its parents up to the project root, which contains one of ``marks``; else only [folder]."""
+    folders = [folder, *map(str, Path(folder).parents)]
+    roots = (n for mark in marks for n, one in enumerate(folders) if os.path.exists(os.path.join(one, mark)))
+    return folders[: next(roots, 0) + 1]

@@ -231,12 +231,12 @@ def guard_pipelines(config: ReadConfig, unguarded: Sequence[Sequence[Part]], nam
 
 
 def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """Add guards for the evaluation pipelines to an edit that guards only the training.
+    """Add guards for the evaluation pipelines to an edit of the config that guards only the training.
 
     The label map of the training's guard is copied only if no other split was read. Otherwise the edit already maps
     the labels of the splits that need the map.
     """
-    if facts.config is None or not edit.config:
+    if facts.config is None:
         return edit
     try:
         after = change_config(facts.config, edit.config)

@@ -63,7 +63,7 @@ def _try_edits(finding: Finding, rule: Type[Rule], splits: Sequence[Split], rule
         return finding  # the labels cannot be read again
     edits: List[Edit] = []
     with contain_failure(rule):
-        for edit in [guard_evaluation(facts, edit) for edit in rule().edits(finding, facts)]:
+        for edit in [guard_evaluation(facts, one) if one.config else one for one in rule().edits(finding, facts)]:
             # Of edits with the same question (one for all splits, one for this), offer only the first.
             same = not finding.places and any(edit.question == known.question for known in edits)
             if not same and holds(edit, finding, splits, rules):

@@ -147,12 +147,20 @@ class ConfigRule(Rule):
 
     about_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
+    #: Kinds of labels that show the mistake without a config, in :meth:`look_in_labels`.
+    kinds: ClassVar[Tuple[str, ...]] = ()
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         """Yield one finding for each path of the config with this mistake."""
         raise TypeError(f'{type(self).__name__} must define look()')
 
+    def look_in_labels(self, labels: LabelFacts) -> Iterator[Finding]:
+        """Yield the findings that the labels of a scan without a config support."""
+        raise TypeError(f'{type(self).__name__} must define look_in_labels()')
+
     def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.config is None and facts.labels is not None and facts.labels.kind in self.kinds:
+            yield from self.look_in_labels(facts.labels)
         # Mistakes in val mostly occur in test, too: one finding with both places.
         merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
@@ -203,7 +211,8 @@ class DataRule(Rule):
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
     #: True if invalid values show the mistake, rather than boxes, files or names.
     shows_values: ClassVar[bool] = True
-    #: Fields of ``LabelFacts`` that the rule needs; the rule is skipped if one of these fields is empty.
+    #: Facts that the rule needs, by their names in ``LabelFacts``: ``'values'``, ``'coco.unnamed'``, or one of several,
+    #: ``'values or maps.raw'``. The rule is skipped if one of its needs is empty.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
@@ -213,7 +222,8 @@ class DataRule(Rule):
     def find(self, facts: Facts) -> Iterator[Finding]:
         labels = facts.labels
         assert labels is not None
-        if labels.kind in self.kinds and all(getattr(labels, need) for need in self.needs):
+        alternatives = (need.split(' or ') for need in self.needs)
+        if labels.kind in self.kinds and all(any(get_fact(labels, name) for name in names) for names in alternatives):
             yield from self.look(facts, labels)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterable[Edit]:
@@ -266,6 +276,14 @@ class DataRule(Rule):
         """Return the advice template: ``pytorch`` for a scan without a config (except for mmdet), else ``advice``."""
         framework = facts.options.get('framework') or ('pytorch' if facts.reread is not None else 'mmdet')
         return self.advice if facts.config is not None or framework == 'mmdet' else self.pytorch or self.advice
+
+
+def get_fact(labels: LabelFacts, name: str) -> Any:
+    """Return a fact by its name in ``needs``, or ``None`` if its group of facts is missing."""
+    facts: Any = labels
+    for field in name.split('.'):
+        facts = None if facts is None else getattr(facts, field)
+    return facts
 
 
 def find_files_with(labels: LabelFacts, values: Mapping[int, int]) -> Sequence[str]:

@@ -42,15 +42,9 @@ def get_config(labels: LabelFacts) -> ConfigFacts:
     return labels.config or ConfigFacts()
 
 
-def has_config(labels: LabelFacts) -> bool:
-    """Return True if a config was read, so that the loader is known; command-line options do not count."""
-    config = get_config(labels)
-    return bool(config.head_classes or config.dataset_classes or config.heads)
-
-
 def has_num_classes(labels: LabelFacts) -> bool:
     """Return True if num_classes is known; without it a scan accepts all 256 values as classes."""
-    return labels.num_classes < 256 or has_config(labels)
+    return labels.num_classes < 256 or labels.has_config
 
 
 def is_trained_on(labels: LabelFacts) -> bool:
@@ -202,6 +196,18 @@ def find_nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> D
 
 def _find_numbers(name: str) -> Tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall('[0-9]{1,9}', name))
+
+
+#: Names of the background class.
+_BACKGROUND = ('background', '_background_', '__background__', 'bg')
+
+
+def is_background(name: str) -> bool:
+    return str(name).strip().lower() in _BACKGROUND
+
+
+def starts_with_background(names: Sequence[str]) -> bool:
+    return bool(names) and is_background(names[0])
 
 
 def find_class_lists(labels: LabelFacts) -> Dict[str, List[str]]:

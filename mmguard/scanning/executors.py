@@ -26,7 +26,7 @@ from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.formats.format import Mapper, Task, scan_here
+from mmguard.formats.format import Task, scan_here
 
 #: Maximum number of submitted chunks per process: one running, one waiting.
 _AHEAD = 2
@@ -40,10 +40,10 @@ def count_cores() -> int:
         return os.cpu_count() or 1
 
 
-def create_mapper(processes: Optional[int] = None) -> Mapper:
-    """Return a mapper with this number of worker processes (default: one per core); 1 means this process."""
+def scan_in_processes(chunks: Iterable[List[Any]], settings: Task, processes: Optional[int] = None) -> Iterator[Any]:
+    """Scan chunks of files in this number of processes (default: one per core); 1 means this process."""
     number = processes or count_cores()
-    return scan_here if number == 1 else LocalProcesses(number)
+    return scan_here(chunks, settings) if number == 1 else LocalProcesses(number)(chunks, settings)
 
 
 class LocalProcesses:
@@ -238,15 +238,12 @@ def _run_chunk(run: str, settings: Task, chunk: List[Any], path: str) -> Any:
 
 
 @contextmanager
-def connect_dask(address: Optional[str]) -> Iterator[Optional[Executor]]:
-    """Connect to a dask scheduler and yield its executor, or yield ``None`` if the address is ``None``.
+def connect_dask(address: str) -> Iterator[AnyExecutor]:
+    """Connect to a dask scheduler, and yield a mapper for its workers.
 
     Raises:
         CannotRun: dask is missing, or no scheduler answers.
     """
-    if address is None:
-        yield None
-        return
     try:
         from dask.distributed import Client
     except ImportError as error:
@@ -256,4 +253,4 @@ def connect_dask(address: Optional[str]) -> Iterator[Optional[Executor]]:
     except (OSError, ValueError) as error:
         raise CannotRun(f'no dask scheduler answers at {address}: {error}. Start one with `dask scheduler`') from error
     with client:
-        yield client.get_executor(pure=False)
+        yield AnyExecutor(client.get_executor(pure=False))

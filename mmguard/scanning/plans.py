@@ -56,7 +56,7 @@ def plan_target(target: str, options: ScanOptions) -> Plan:
         check_local(path)
     if '::' in target and not os.path.exists(target):  # a config that ships with a framework
         plan = plan_config(read_tree(target, options.run_code), options)
-    elif is_detr_yaml(target):
+    elif target.lower().endswith(_CONFIG_ENDINGS) and is_detr_yaml(target):
         plan = _plan_detr(target, options)
     elif not os.path.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')

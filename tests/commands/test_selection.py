@@ -296,6 +296,14 @@ def test_any_text_gives_one_annotation_for_each_file(entries):
     assert all(line.startswith(('::error ', '::warning ', '::notice ')) for line in lines[:-1])
 
 
+@pytest.mark.parametrize('form', selection.FORMATS)
+def test_entries_are_built_for_the_formats_of_machines(form):
+    shown, hidden = (Finding(code, '', '', '', 'proven') for code in ('MG101', 'MG102'))
+    entries = RuleSelection(format=form, hidden_by='--ignore').build_entries('data', [shown], [hidden])
+    expected = [] if form in ('text', 'json') else [('MG101', 'error'), ('MG102', 'hidden')]
+    assert [(entry.code, entry.severity) for entry in entries] == expected
+
+
 def test_an_image_of_a_json_is_reported_at_the_json():
     Path('train.json').write_text('{}')
     Path('images').mkdir()

@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator
 
 import pytest
 from security_rows import png
 
 from mmguard.cli import main
-from mmguard.config.read import import_modules, list_project
+from mmguard.config.read import import_modules
 
 pytest.importorskip('mmseg')
 
@@ -204,21 +204,6 @@ def test_python_m_does_not_import_from_the_working_directory(project: Path) -> N
     environment = {**os.environ, 'PYTHONPATH': str(Path(__file__).parents[2])}
     subprocess.run(command, cwd=project, env=environment, capture_output=True, check=False)
     assert not (project / 'ran').exists()
-
-
-@pytest.mark.parametrize(
-    ('files', 'found'),
-    [
-        ([], ['a/b/c']),
-        (['a/.git'], ['a/b/c', 'a/b', 'a']),
-        (['a/.git', 'a/b/setup.py'], ['a/b/c', 'a/b', 'a']),
-        (['a/b/setup.py', 'a/setup.py'], ['a/b/c', 'a/b']),
-    ],
-)
-def test_a_project_ends_at_the_root_of_its_repository(files: List[str], found: List[str], tmp_path: Path) -> None:
-    (tmp_path / 'a/b/c').mkdir(parents=True)
-    write(tmp_path, dict.fromkeys(files, ''))
-    assert list_project(str(tmp_path / 'a/b/c')) == [str(tmp_path / name) for name in found]
 
 
 def test_a_config_that_ends_the_program_is_named(project: Path, capsys: pytest.CaptureFixture) -> None:

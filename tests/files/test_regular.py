@@ -9,11 +9,11 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, List
 
 import pytest
 
-from mmguard.files.regular import hold_folder, is_draft, open_regular, temporary_folder, write_whole
+from mmguard.files.regular import hold_folder, is_draft, list_project, open_regular, temporary_folder, write_whole
 
 
 @pytest.mark.skipif(os.name == 'nt', reason='no fcntl')
@@ -191,3 +191,19 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
     assert (tmp_path / 'a').stat().st_mode & 0o777 == 0o640
     write_whole(tmp_path / 'a', b'new', mode=0o100600)
     assert (tmp_path / 'a').stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ('files', 'found'),
+    [
+        ([], ['a/b/c']),
+        (['a/.git'], ['a/b/c', 'a/b', 'a']),
+        (['a/.git', 'a/b/setup.py'], ['a/b/c', 'a/b', 'a']),
+        (['a/b/setup.py', 'a/setup.py'], ['a/b/c', 'a/b']),
+    ],
+)
+def test_a_project_ends_at_the_root_of_its_repository(files: List[str], found: List[str], tmp_path: Path) -> None:
+    (tmp_path / 'a/b/c').mkdir(parents=True)
+    for name in files:
+        (tmp_path / name).touch()
+    assert list_project(str(tmp_path / 'a/b/c')) == [str(tmp_path / name) for name in found]

@@ -58,7 +58,6 @@ def run(args: argparse.Namespace) -> int:
 
         from mmguard.commands.console import Console
         from mmguard.commands.dry_run.render import as_json, build_findings, list_reasons, show
-        from mmguard.commands.machine_formats import build_entry
 
         tested = []
         samples = 0 if args.no_data else args.samples
@@ -69,10 +68,9 @@ def run(args: argparse.Namespace) -> int:
     show(Console(stderr=not selection.for_people), tested, seconds)
     if args.json is not None:
         write_json(args.json, as_json(args.config, tested, seconds))
-    entries = [build_entry(finding, args.config) for finding in build_findings(tested)]
-    reasons = list_reasons(tested)
-    selection.write('dry-run', args.config, entries, reasons)
-    return selection.choose_exit_code([entry.severity for entry in entries]) or (COULD_NOT_RUN if reasons else CLEAN)
+    findings, reasons = build_findings(tested), list_reasons(tested)
+    selection.write('dry-run', args.config, selection.build_entries(args.config, findings), reasons)
+    return selection.choose_exit_code([one.severity for one in findings]) or (COULD_NOT_RUN if reasons else CLEAN)
 
 
 def check_program(

@@ -119,12 +119,12 @@ def _scan_for(target: str, options: ScanOptions, explanation: Optional[Explanati
 
 def _scan(target: str, options: ScanOptions, task: str) -> _ScanOutcome:
     """Scan a target, and leave out data sets whose kind of labels (pixels, boxes) cannot cause the error."""
-    from mmguard.scanning.executors import create_mapper
+    from mmguard.scanning.executors import scan_in_processes
     from mmguard.scanning.plans import plan_target
     from mmguard.scanning.run import run_plan
 
     plan = plan_target(target, options)
-    results = [one for one in run_plan(plan, create_mapper()) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
+    results = [one for one in run_plan(plan, scan_in_processes) if one.facts.kind not in _OTHER_KINDS.get(task, ())]
     facts = [result.facts for result in results]
     is_known = all(one.total and (one.num_classes < 256 or one.class_names) for one in facts)
     findings = [finding for result in results for finding in result.findings]

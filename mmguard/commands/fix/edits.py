@@ -23,7 +23,7 @@ from mmguard.formats.files import FILES
 from mmguard.formats.format import LARGEST, CannotCorrect, Format, LabelSet
 from mmguard.formats.options import FixOptions, ScanOptions
 from mmguard.labels.instances import BOX_REASONS
-from mmguard.scanning.executors import create_mapper
+from mmguard.scanning.executors import scan_in_processes
 from mmguard.scanning.plans import Plan, plan_again, plan_format, plan_target
 from mmguard.scanning.run import list_offers, run_plan
 from mmguard.text import quantity, visible_name
@@ -49,7 +49,7 @@ class ChosenEdits(NamedTuple):
 def scan(target: str, options: ScanOptions) -> ScanOffers:
     """Scan a target as `mmguard scan` does."""
     plan = plan_target(target, options)
-    results = run_plan(plan, create_mapper())
+    results = run_plan(plan, scan_in_processes)
     if plan.failed:
         raise CannotRun('; '.join(plan.failed))
     return ScanOffers(plan, list_offers(results))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, nullcontext, redirect_stdout
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Dict
 
 from mmguard.commands import COULD_NOT_RUN
@@ -122,10 +123,9 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         spinner = stack.enter_context(Spinner('scan', args.target))
         from mmguard.commands.console import Console
-        from mmguard.commands.machine_formats import build_entry
         from mmguard.commands.scan.output import ScanProgress, as_json, as_page, name_from_here, show, show_failed
         from mmguard.findings.messages import apply_hint, fix_hint
-        from mmguard.scanning.executors import AnyExecutor, connect_dask, create_mapper
+        from mmguard.scanning.executors import connect_dask, scan_in_processes
         from mmguard.scanning.plans import plan_target
         from mmguard.scanning.run import run_plan, verify_results
 
@@ -136,8 +136,8 @@ def run(args: argparse.Namespace) -> int:
         stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
         plan = plan_target(args.target, options)
         progress = ScanProgress(spinner)
-        with collect_failures() as failures, connect_dask(args.dask) as executor:
-            mapper = create_mapper(args.processes) if executor is None else AnyExecutor(executor)
+        local = nullcontext(partial(scan_in_processes, processes=args.processes))
+        with collect_failures() as failures, local if args.dask is None else connect_dask(args.dask) as mapper:
             results = run_plan(plan, mapper, progress.start, progress.advance)
         plan.failed += selection.choose_failures(failures)
         for result in results:
@@ -146,10 +146,7 @@ def run(args: argparse.Namespace) -> int:
         spinner.text = f'{args.target}: edits'
         verify_results(results, plan, not args.no_verify)
     entries = [
-        build_entry(finding, args.target, one.roots, by)
-        for one in results
-        for by, findings in (('', one.findings), (selection.hidden_by, one.hidden))
-        for finding in findings
+        entry for one in results for entry in selection.build_entries(args.target, one.findings, one.hidden, one.roots)
     ]
     name_from_here(results)
     console = Console(stderr=not selection.for_people, soft_wrap=True)

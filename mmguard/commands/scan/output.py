@@ -11,9 +11,9 @@ from statistics import median
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.commands.console import Console, Table, Text, render_finding
-from mmguard.commands.machine_formats import locate_file
 from mmguard.commands.spinner import Spinner
 from mmguard.facts.volumes import VolumeFacts
+from mmguard.files.containment import locate_file
 from mmguard.findings import LabelFacts
 from mmguard.findings.messages import unpack
 from mmguard.formats.faults import make_printable

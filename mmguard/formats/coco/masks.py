@@ -26,8 +26,8 @@ _NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, OTHER_SIZE, _COUNTS, _EMPTY, _NO_PIX
 #: One element per annotation: fault code, bounding corners of its polygons, height and width of its RLE; NaN if
 #: missing.
 MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
-#: Column of a file whose masks are not read.
-UNREAD = np.empty(0, MASK)
+#: Element of an annotation without a mask.
+BLANK = np.array((0, np.nan, np.nan), MASK)
 #: Minimum number of coordinates of a polygon: mmdet drops shorter ones.
 _FEWEST = 6
 #: Largest side, in pixels, of thin polygons that are drawn.
@@ -63,8 +63,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
     Args:
         masks (Sequence): N masks, each a list of polygons, an :class:`Rle`, ``None`` or the code of a fault.
     """
-    column = np.zeros(len(masks), MASK)
-    column['span'] = column['size'] = np.nan
+    column = np.full(len(masks), BLANK)
     polygons, runs = [], []
     for place, mask in enumerate(masks):
         if isinstance(mask, list) and mask:
@@ -86,8 +85,7 @@ def mask_column(masks: Sequence[Any]) -> np.ndarray:
 
 def size_column(masks: Sequence[Any]) -> np.ndarray:
     """Return an array like :func:`mask_column`, (N,), in which only the sizes of RLEs are set."""
-    column = np.zeros(len(masks), MASK)
-    column['span'] = column['size'] = np.nan
+    column = np.full(len(masks), BLANK)
     for place, mask in enumerate(masks):
         if isinstance(mask, RleSize):
             column['size'][place] = _clip_size(mask)

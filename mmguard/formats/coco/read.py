@@ -124,7 +124,7 @@ class CocoScan:
         self._describe_categories()
         self._describe_ids()
         self._describe_sizes()
-        if len(coco.annotations.mask) and not coco.panoptic:
+        if not coco.panoptic and (self.masks or np.isfinite(coco.annotations.mask['size']).any()):
             self._describe_masks()
         if images is not None:
             names = [name for name in coco.images.name if name]

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 
-from mmguard.formats.coco.masks import UNREAD, Rle, RleSize, as_float, check_mask, mask_column, size_column
+from mmguard.formats.coco.masks import BLANK, Rle, RleSize, as_float, check_mask, mask_column, size_column
 from mmguard.formats.faults import Faults
 from mmguard.formats.table import NO_NUMBER
 from mmguard.text import shorten
@@ -127,7 +127,7 @@ class AnnotationColumns(NamedTuple):
     @classmethod
     def empty(cls) -> AnnotationColumns:
         ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, bool)
-        return cls(ints, ints, ints, np.empty((0, 4)), floats, bools, bools, UNREAD)
+        return cls(ints, ints, ints, np.empty((0, 4)), floats, bools, bools, np.full(0, BLANK))
 
     @classmethod
     def join(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
@@ -186,6 +186,7 @@ def build_annotation_columns(
     """
     count = len(records)
     boxes = chain.from_iterable([record.bbox for record in records])
+    found = [record.segmentation for record in records] if masks else []
     build_masks = mask_column if masks == 'all' else size_column
     # Lists of plain attributes: on Python >= 3.11 attrgetter takes twice as long.
     return AnnotationColumns(
@@ -196,7 +197,7 @@ def build_annotation_columns(
         np.fromiter([record.area for record in records], float, count),
         np.fromiter([record.iscrowd for record in records], bool, count),
         np.fromiter([record.ignore for record in records], bool, count),
-        build_masks([record.segmentation for record in records]) if masks else UNREAD,
+        build_masks(found) if masks == 'all' or any(found) else np.full(len(found), BLANK),
     )
 
 

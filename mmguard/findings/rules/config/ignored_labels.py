@@ -113,6 +113,7 @@ class IgnoredClass(ConfigRule):
     follows = ('MG208',)
     about_labels = True
     looks_at = ('config', 'labels')
+    kinds = ('pixels',)
     aliases = ('MG113',)
     summary = 'ignore_index is the label of a class.'
     title = 'ignore_index={ignored} is one of the {classes}: 0 to {last}.'
@@ -154,14 +155,11 @@ class IgnoredClass(ConfigRule):
             lines = tuple(f'{name}={value}' for name, value in said.items())
             yield Edit('Ignore the label 0, and remove it from the classes.', question, options=said, lines=lines)
 
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        yield from super().find(facts)
-        labels = facts.labels
-        if facts.config is None and labels is not None and labels.kind == 'pixels' and has_num_classes(labels):
-            ignored = labels.ignore_index
-            if ignored is not None and 0 <= ignored < labels.num_classes:
-                found = self._report_class('ignore_index', ignored, labels.num_classes)
-                yield replace(found, certainty=self.certainty_given(found, labels))
+    def look_in_labels(self, labels: LabelFacts) -> Iterator[Finding]:
+        ignored = labels.ignore_index
+        if has_num_classes(labels) and ignored is not None and 0 <= ignored < labels.num_classes:
+            found = self._report_class('ignore_index', ignored, labels.num_classes)
+            yield replace(found, certainty=self.certainty_given(found, labels))
 
     def certainty_given(self, finding: Finding, labels: LabelFacts) -> str:
         return POSSIBLE if labels.values else LIKELY

@@ -235,6 +235,7 @@ class OneChannelSoftmax(ConfigRule):
     code = 'MG215'
     follows = ('MG102', 'MG107')
     looks_at = ('config', 'labels')
+    kinds = ('pixels',)
     aliases = ('MG112',)
     summary = 'A head has one output channel, but its loss is a softmax loss, or the metric counts only one class.'
     title = '{loss} at {place} takes a softmax over a single channel, which is always 1.'
@@ -279,11 +280,7 @@ class OneChannelSoftmax(ConfigRule):
                 words, ways = dict(name=names[0]), _name_background(config, names, [way])
                 yield self.report_at(get_classes_path(dataset), names, words, self.title_metric, WARNING, ways)
 
-    def find(self, facts: Facts) -> Iterator[Finding]:
-        yield from super().find(facts)
-        labels = facts.labels
-        if facts.config is not None or labels is None or labels.kind != 'pixels':
-            return
+    def look_in_labels(self, labels: LabelFacts) -> Iterator[Finding]:
         if labels.num_classes == 1 and set(labels.values) == {1}:
             question = 'Does the model take a softmax over the classes (cross entropy)?'
             one = 'With a sigmoid over one output, 0 and 1 are right: change nothing, and scan with `--num-classes 2`.'

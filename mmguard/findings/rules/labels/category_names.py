@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.agreement import find_class_counts
-from mmguard.config.classes import is_background
 from mmguard.config.parts import find_datasets, get_class_names, get_class_string, get_classes_path, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.facts.labels import LabelFacts
@@ -23,7 +22,7 @@ from mmguard.findings.views import (
     find_nearest,
     get_annotations,
     get_config,
-    has_config,
+    is_background,
     is_trained_on,
     join_items,
 )
@@ -77,9 +76,8 @@ class NamesNotInFile(AnnotationRule):
         others = [*(() if self._is_of_the_type(labels) else ('MG201', 'MG202', 'MG204'))]
         others += [] if letters else ['MG178', 'MG205']
         title = self.title_string if letters else ''
-        yield self.report_in(
-            facts, PROVEN, evidence, words, title, follows=tuple(code for code in self.follows if code not in others)
-        )
+        follow = tuple(code for code in self.follows if code not in others)
+        yield self.report_in(facts, PROVEN, evidence, words, title, follows=follow)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if facts.config is None:
@@ -94,25 +92,18 @@ class NamesNotInFile(AnnotationRule):
         written = [meant.get(name) or name for name in names]
         if get_annotations(labels).names_from == 'categories' or not meant:
             chosen = set(written)
-            written = (
-                [name for name in known if name in chosen]
-                if meant
-                else self._find_names_of_split(facts, known) or known
-            )
+            others = self._find_names_of_split(facts, known) or known
+            written = [name for name in known if name in chosen] if meant else others
         certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
-        yield set_classes_and_heads(
-            facts,
-            written,
-            '' if certain else Message('Are {written} the classes?', written=join_items(map(repr, written))),
-        )
+        question = Message('Are {written} the classes?', written=join_items(map(repr, written)))
+        yield set_classes_and_heads(facts, written, '' if certain else question)
 
     def _list_names_in_file(self, labels: LabelFacts) -> List[str]:
         found = get_annotations(labels)
         if found.names_from != 'objects':
             # Of files whose ids clash, `categories` has only the first name.
-            return list(
-                dict.fromkeys([*map(str, found.categories.values()), *(name for _, name, _ in labels.coco.renamed)])
-            )
+            renamed = (name for _, name, _ in labels.coco.renamed)
+            return list(dict.fromkeys([*map(str, found.categories.values()), *renamed]))
         # XML files have no list of categories, only the names of objects.
         named = [name for name, number in found.instances_of.items() if number]
         return list(dict.fromkeys([*named, *found.left_out_names]))
@@ -197,22 +188,18 @@ class CategoriesLeftOut(AnnotationRule):
         names = list(self._count_left_out(labels))
         close = find_nearest(names, labels.class_names, 0.8)
         yield from _rename(self, facts, {name: found for name, found in close.items() if found})
+        if facts.config is None:
+            return
         # If every head has as many classes as the list, the others were left out on purpose.
-        counted = (
-            {}
-            if facts.config is None
-            else {count.value for count in find_class_counts(facts.config) if count.kind == 'all'}
-        )
-        if facts.config is not None and counted != {len(labels.class_names)}:
-            edit = set_classes_and_heads(
-                facts, self._list_categories(labels), f'Should {join_items(map(repr, names))} be learned, too?'
-            )
+        counted = {count.value for count in find_class_counts(facts.config) if count.kind == 'all'}
+        if counted != {len(labels.class_names)}:
+            question = f'Should {join_items(map(repr, names))} be learned, too?'
+            edit = set_classes_and_heads(facts, self._list_categories(labels), question)
             yield replace(edit, if_not='Nothing needs to change.')
 
     def _list_categories(self, labels: LabelFacts) -> List[str]:
-        return list(
-            dict.fromkeys([*map(str, get_annotations(labels).categories.values()), *self._count_left_out(labels)])
-        )
+        known = map(str, get_annotations(labels).categories.values())
+        return list(dict.fromkeys([*known, *self._count_left_out(labels)]))
 
     def _count_left_out(self, labels: LabelFacts) -> Dict[str, int]:
         return {name: number for name, number in get_annotations(labels).left_out_names.items() if number}
@@ -223,9 +210,8 @@ def _rename(rule: Rule, facts: Facts, typos: Mapping[str, str]) -> Iterator[Edit
     typos = {typo: name for typo, name in typos.items() if not set(',:') & set(typo + name)}
     if typos:
         pairs = join_items(f'{shorten(typo)} for {shorten(name)}' for typo, name in typos.items())
-        yield from rewrite(
-            rule, facts, 'Correct the names.', Message('Are these typos: {pairs}?', pairs=pairs), rename=typos
-        )
+        question = Message('Are these typos: {pairs}?', pairs=pairs)
+        yield from rewrite(rule, facts, 'Correct the names.', question, rename=typos)
 
 
 #: Minimum number of letters; shorter names, such as single letters, are different classes.
@@ -320,7 +306,7 @@ class BackgroundListed(Rule):
         if labels is not None and labels.kind != 'instances':
             return
         in_files = [] if labels is None else _find_background_categories(labels)
-        if labels is not None and not (in_files and (places or not has_config(labels))):
+        if labels is not None and not (in_files and (places or not labels.has_config)):
             return  # a name that the files lack (MG140), or that the config leaves out
         if in_files and labels is not None:
             found = get_annotations(labels)
@@ -344,15 +330,12 @@ class BackgroundListed(Rule):
             if names:
                 yield set_classes_and_heads(facts, names, question)
         elif labels is not None:
-            names = [name for name in get_annotations(labels).categories.values() if not is_background(name)]
-            for edit in (
-                rewrite(self, facts, 'Leave the background out of the categories.', question, classes=tuple(names))
-                if names
-                else ()
-            ):
-                if not get_annotations(labels).classes_counted and labels.num_classes == len(names) + 1:
-                    edit = state_num_classes(edit, len(names))
-                yield edit
+            found = get_annotations(labels)
+            names = [name for name in found.categories.values() if not is_background(name)]
+            title = 'Leave the background out of the categories.'
+            for edit in rewrite(self, facts, title, question, classes=tuple(names)) if names else ():
+                is_stated = not found.classes_counted and labels.num_classes == len(names) + 1
+                yield state_num_classes(edit, len(names)) if is_stated else edit
 
 
 def _find_background_lists(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:

@@ -21,7 +21,6 @@ from mmguard.findings.views import (
     count_trained,
     find_files_named,
     get_maps,
-    has_config,
     has_num_classes,
     join_items,
     rise_evenly,
@@ -347,7 +346,7 @@ class PaletteReadAsColors(DataRule):
 
     def _depends_on_reader(self, labels: LabelFacts) -> bool:
         """True if the indices of palette files are valid labels, and the reader of the files is unknown."""
-        is_unknown = not has_config(labels) and not self._is_black(labels)
+        is_unknown = not labels.has_config and not self._is_black(labels)
         return 'palette8' in get_maps(labels).forms and is_unknown and not set(labels.values) - {VOID}
 
     def _is_black(self, labels: LabelFacts) -> bool:

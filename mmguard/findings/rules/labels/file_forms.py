@@ -10,7 +10,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import convert_files, list_stored_values
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import as_map, count_stored, count_trained, get_maps, has_config, join_items, rise_evenly
+from mmguard.findings.views import as_map, count_stored, count_trained, get_maps, join_items, rise_evenly
 
 #: White in a 16-bit file.
 WHITE = 65535
@@ -54,7 +54,7 @@ class NotEightBits(DataRule):
         wrapped = maps.loaded_otherwise.get('wrapped', 0)
         is_proven = wrapped or (forms and maps.raw and becomes_zero)
         # mmseg reads these correctly; other loaders are unknown.
-        if not is_proven and (not forms or has_config(labels) or max(maps.raw, default=0) >= 256):
+        if not is_proven and (not forms or labels.has_config or max(maps.raw, default=0) >= 256):
             return
         texts = [f'{maps.forms[form]:,} files of {form[4:]} bits' for form in forms]
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}

@@ -17,7 +17,7 @@ from mmguard.findings.file_edits import SUFFIX
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, Finding
 from mmguard.findings.rule import AnnotationRule, DataRule, Example, Facts, Rule
 from mmguard.findings.rules.labels.records import NO_FOLDER_FAULT, WHOLE_FILE
-from mmguard.findings.views import count_listed, get_annotations, get_maps, has_config, join_items
+from mmguard.findings.views import count_listed, get_annotations, get_maps, join_items
 from mmguard.language import Message, join
 from mmguard.text import quantity
 
@@ -70,7 +70,7 @@ class UnpairedFiles(DataRule):
             for kind, (number, files) in found.items()
         ]
         # An image without a label file ends a training; an extra label file does not.
-        is_grave = (has_config(labels) and 'missing_labels' in found) or found.keys() & ENDS
+        is_grave = (labels.has_config and 'missing_labels' in found) or found.keys() & ENDS
         files = [file for _, listed in found.values() for file in listed]
         if labels.volumes is not None:
             files = [fault.file for fault in labels.volumes.find_faults(*FILE_NOUNS)]
@@ -92,7 +92,7 @@ class UnpairedFiles(DataRule):
         """True if no image, of a config or of a scanned image folder, has a label file with a matching name."""
         maps = get_maps(facts)
         lacking = count_listed(maps, 'missing_labels') or count_listed(maps, 'missing_images')
-        if has_config(facts):
+        if facts.has_config:
             return bool(lacking) and not maps.forms
         labels = sum(maps.forms.values())
         return bool(labels) and count_listed(maps, 'missing_images') == labels
@@ -117,7 +117,7 @@ class SizeMismatch(DataRule):
     aliases = ('MG175',)
     shows_values = False
     kinds = ('pixels', 'instances')
-    needs = ()
+    needs = ('maps.size_mismatches or annotations.size_mismatches',)
     summary = 'Labels differ in size from their images.'
     title = 'Label maps differ in size from their images: {number}.'
     title_swapped = 'Label maps have the height and width of their images swapped: {number}.'
@@ -138,8 +138,6 @@ class SizeMismatch(DataRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         maps, of_boxes = get_maps(labels), labels.annotations
         found = maps.size_mismatches or get_annotations(labels).size_mismatches
-        if not found:
-            return
         path, first, second = found[0]
         number = count_listed(maps, 'size_mismatches') or len(found)
         if of_boxes is not None:
@@ -183,7 +181,7 @@ class UnreadableFiles(DataRule):
     aliases = ('MG191', 'MG192')
     shows_values = False
     kinds = ('pixels', 'instances', 'voxels')
-    needs = ()
+    needs = ('maps.unreadable or annotations.unreadable or volumes.faults',)
     summary = 'Files cannot be read.'
     title = 'Files cannot be read: {number} ({reasons}).'
     why = (
@@ -231,6 +229,7 @@ class UnreadableFiles(DataRule):
 
 class MissingImages(AnnotationRule):
     code = 'MG150'
+    needs = ('annotations.missing or annotations.missing_files',)
     summary = 'Images listed in the annotations are missing on disk.'
     title = 'Images listed in the annotations are missing on disk: {number} of {images}.'
     title_outside = (
@@ -250,8 +249,6 @@ class MissingImages(AnnotationRule):
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found = get_annotations(labels)
         number = max(found.missing, len(found.missing_files))
-        if not number:
-            return
         folders = found.unreadable.get(NO_FOLDER_FAULT, [])
         where = f'; the folder {join_items(folders, 2)} does not exist' if folders else ''
         evidence = f'{quantity(number, "file")} of {found.images:,}, e.g. {join_items(found.missing_files, 3)}{where}'

@@ -151,7 +151,7 @@ class RawCocoIds(DataRule):
     code = 'MG117'
     follows = ('MG102', 'MG106', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
-    needs = ()
+    needs = ('values or maps.raw',)
     summary = 'The labels look like raw COCO category ids, which have gaps.'
     title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
     why = 'Raw ids exceed the class range, and valid ids after a gap in the numbering are trained as another class.'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mmguard.config.classes import starts_with_background
 from mmguard.facts.labels import LabelFacts
 from mmguard.findings.config_edits import set_classes, state_num_classes
 from mmguard.findings.edits import Edit
@@ -27,12 +26,12 @@ from mmguard.findings.views import (
     find_class_lists,
     find_files_named,
     get_annotations,
-    has_config,
     is_trained_on,
     join_items,
     rate_share,
     rise_evenly,
     select_ids,
+    starts_with_background,
 )
 from mmguard.language import Message
 from mmguard.text import shorten
@@ -41,7 +40,7 @@ from mmguard.text import shorten
 class CountsFromOne(OutsideRule):
     code = 'MG115'
     follows = ('MG102', 'MG107', 'MG116')
-    needs = ('histogram',)
+    needs = ('above_last',)
     summary = 'The labels count from 1, but classes count from 0.'
     title = 'The labels count from 1 ({least}..{most}, without 0), but num_classes={num_classes} means 0..{last}.'
     why = 'Every class is trained as the next class, output 0 is never trained, and the last class is out of range.'
@@ -64,13 +63,8 @@ class CountsFromOne(OutsideRule):
             return
         most = max(select_ids(count_trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
-        question = (
-            ''
-            if clear
-            else Message(
-                'Are 1 to {num_classes} the classes, in the order of your class list?', num_classes=labels.num_classes
-            )
-        )
+        text = 'Are 1 to {num_classes} the classes, in the order of your class list?'
+        question = '' if clear else Message(text, num_classes=labels.num_classes)
         if facts.config is None:
             table = {value: value - 1 for value in select_ids(list_stored_values(facts)) if 0 < value <= most}
             for edit in renumber(facts, table, question):
@@ -185,6 +179,7 @@ class HugeIds(DataRule):
 class OrderDiffers(AnnotationRule):
     code = 'MG141'
     follows = ('MG161',)
+    needs = ('annotations', 'has_config or coco.renamed or annotations.unordered_ids')
     summary = 'The classes of the config are in a different order from the categories of the file.'
     title_texts = (
         'The file lists its category ids sorted as strings, {ids}: their positions differ from their numeric order.'
@@ -233,9 +228,8 @@ class OrderDiffers(AnnotationRule):
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         displaced = self._find_displaced(labels)
         if displaced is None and self._find_joined(labels):
-            yield from rewrite(
-                self, facts, 'List the classes of the config in every file.', classes=tuple(labels.class_names)
-            )
+            title = 'List the classes of the config in every file.'
+            yield from rewrite(self, facts, title, classes=tuple(labels.class_names))
         if displaced is None or facts.config is None:
             return
         _, names, ordered = displaced
@@ -247,7 +241,7 @@ class OrderDiffers(AnnotationRule):
     def _find_displaced(self, labels: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Return (config path, class list, class list in the file's order), or ``None`` if no order differs."""
         found = get_annotations(labels)
-        if found.names_from != 'categories' or not has_config(labels) or found.labelled_by == 'class list':
+        if found.names_from != 'categories' or not labels.has_config or found.labelled_by == 'class list':
             return None
         known = [str(name) for name in found.categories.values()]
         lists = find_class_lists(labels)
@@ -259,11 +253,8 @@ class OrderDiffers(AnnotationRule):
             ordered = [name for name in known if name in listed]
             if sorted(ordered) == sorted(names) and ordered != names:
                 return path, names, ordered
-            there, here = (
-                zip(*((a, b) for _, a, b in labels.coco.renamed))
-                if len(found.sources) > 1 and labels.coco.renamed
-                else ((), ())
-            )
+            pairs = [(a, b) for _, a, b in labels.coco.renamed] if len(found.sources) > 1 else []
+            there, here = zip(*pairs) if pairs else ((), ())
             if there and sorted(there) == sorted(here) and set(here) <= listed:
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
@@ -283,20 +274,17 @@ class OrderDiffers(AnnotationRule):
 def is_part_of_a_list(labels: LabelFacts) -> bool:
     """True if a file whose categories are numbered by position lists only some of the num_classes categories."""
     found = get_annotations(labels)
-    ids = sorted(found.categories)
-    if (
-        found.names_from != 'categories'
-        or found.labelled_by != 'file order'
-        or found.classes_counted
-        or has_config(labels)
-    ):
+    is_by_position = (found.names_from, found.labelled_by) == ('categories', 'file order')
+    if not is_by_position or found.classes_counted or labels.has_config:
         return False
+    ids = sorted(found.categories)
     is_own_list = any(ids == list(range(first, first + len(ids))) for first in (0, 1))
     return not is_own_list and len(ids) < labels.num_classes and 0 < max(ids, default=0) <= labels.num_classes
 
 
 class FilesDiffer(AnnotationRule):
     code = 'MG158'
+    needs = ('annotations', 'coco.other_categories')
     summary = 'Two annotation files of one scan number the same names differently.'
     title = 'The same names have different ids or labels in {other}: {which}.'
     why = 'A loader numbers each file separately, so a label means different classes in training and validation.'

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Iterator, List, Sequence, Tuple
+from typing import ClassVar, Dict, Iterator, Tuple
 
 from mmguard.facts.labels import NO_LABEL_MAP, LabelFacts
 from mmguard.findings.edits import Edit
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
-from mmguard.findings.rule import AnnotationRule, Example, Facts
+from mmguard.findings.rule import AnnotationRule, Example, Facts, get_fact
 from mmguard.findings.views import compute_share, get_annotations, join_items
 from mmguard.language import as_message
 from mmguard.text import quantity, shorten
@@ -16,6 +16,15 @@ from mmguard.text import quantity, shorten
 
 class DuplicateIds(AnnotationRule):
     code = 'MG147'
+    #: What may be listed twice -> fact with the first of those that are.
+    lists: ClassVar[Dict[str, str]] = {
+        'image ids': 'coco.duplicate_image_ids',
+        'annotation ids': 'coco.duplicate_annotation_ids',
+        'category ids': 'coco.duplicate_category_ids',
+        'category names': 'annotations.duplicate_names',
+        'image files': 'annotations.duplicate_files',
+    }
+    needs = ('annotations', ' or '.join(lists.values()))
     summary = 'Images, annotations or categories are listed twice.'
     title_names = 'Categories with different ids share a name.'
     why = 'Records are looked up by id: if two share an id, only the later one is read, and the evaluation is wrong.'
@@ -27,20 +36,12 @@ class DuplicateIds(AnnotationRule):
     )
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
-        found = get_annotations(labels)
-        named: List[Tuple[str, Sequence[object]]] = [
-            ('image ids', labels.coco.duplicate_image_ids),
-            ('annotation ids', labels.coco.duplicate_annotation_ids),
-            ('category ids', labels.coco.duplicate_category_ids),
-            ('category names', found.duplicate_names),
-            ('image files', found.duplicate_files),
-        ]
-        parts = [f'{what} used twice: {join_items(twice)}' for what, twice in named if twice]
-        if parts:
-            # A name with two ids gets two labels: one label more than names, which is then out of range.
-            certainty = PROVEN if found.duplicate_names and labels.values else LIKELY
-            title = self.title_names if found.duplicate_names and len(parts) == 1 else ''
-            yield self.report_in(facts, certainty, '; '.join(parts), title=title)
+        twice = {what: get_fact(labels, name) for what, name in self.lists.items()}
+        parts = [f'{what} used twice: {join_items(found)}' for what, found in twice.items() if found]
+        # A name with two ids gets two labels: one label more than names, which is then out of range.
+        certainty = PROVEN if twice['category names'] and labels.values else LIKELY
+        title = self.title_names if twice['category names'] and len(parts) == 1 else ''
+        yield self.report_in(facts, certainty, '; '.join(parts), title=title)
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         if not get_annotations(labels).duplicate_names:
@@ -49,6 +50,7 @@ class DuplicateIds(AnnotationRule):
 
 class RecordsWithoutKey(AnnotationRule):
     code = 'MG153'
+    needs = ('annotations.without_key',)
     summary = 'Records of the annotation file lack keys that mmdet needs.'
     title = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
     why = 'mmdet raises a KeyError when it builds the data set, or when it evaluates.'
@@ -65,9 +67,8 @@ class RecordsWithoutKey(AnnotationRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         without = get_annotations(labels).without_key
-        if without:
-            evidence = join_items(f'{key} in {quantity(number, "record")}' for key, number in without.items())
-            yield self.report_in(facts, LIKELY, evidence, {'keys': join_items(without)})
+        evidence = join_items(f'{key} in {quantity(number, "record")}' for key, number in without.items())
+        yield self.report_in(facts, LIKELY, evidence, {'keys': join_items(without)})
 
     def offer(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         yield from rewrite(self, facts, 'Add the missing id, bbox (around the polygons) and area (of the box).')
@@ -97,6 +98,7 @@ NO_FOLDER_FAULT = 'the folder of images does not exist'
 class FaultRule(AnnotationRule):
     """Base class of rules about faults in records and masks; each rule selects faults by their first words."""
 
+    needs = ('annotations', 'annotations.unreadable or coco.mask_faults')
     #: Prefixes of the faults that the rule reports; an empty rule reports all faults in records that no other does.
     faults: ClassVar[Tuple[str, ...]] = ()
     #: Prefixes of the faults that do not stop a training.
@@ -201,6 +203,7 @@ MANY_UNNAMED = 0.2
 
 class UnnamedCategories(AnnotationRule):
     code = 'MG149'
+    needs = ('annotations', 'coco.unnamed')
     follows = ('MG102', 'MG107', 'MG115', 'MG116', 'MG127')
     summary = 'Annotations use category ids that the file does not name.'
     title = 'Annotations use category ids that the file does not name: {ids}.'
@@ -218,8 +221,6 @@ class UnnamedCategories(AnnotationRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         unnamed = labels.coco.unnamed
-        if not unnamed:
-            return
         ids = sorted(unnamed)
         evidence = join_items(f'id {value} in {quantity(unnamed[value], "annotation")}' for value in ids)
         words, files = {'ids': join_items(ids), 'first': ids[0]}, labels.coco.unnamed_examples

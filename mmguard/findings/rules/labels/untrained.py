@@ -19,7 +19,6 @@ from mmguard.findings.views import (
     get_annotations,
     get_config,
     get_maps,
-    has_config,
     is_trained_on,
     join_items,
     select_ids,
@@ -127,7 +126,7 @@ class OutputsNeverTrained(DataRule):
 
     def look(self, facts: Facts, labels: LabelFacts) -> Iterator[Finding]:
         found, needed = get_annotations(labels), self._count_needed(labels)
-        if found.names_from != 'categories' or found.classes_counted or has_config(labels) or not found.categories:
+        if found.names_from != 'categories' or found.classes_counted or labels.has_config or not found.categories:
             return
         enough = max(needed, max(found.categories) + 1) if found.labelled_by == 'unknown' else needed
         more = labels.num_classes - enough

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, Optional
 
-from mmguard.config.classes import starts_with_background
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import find_losses
 from mmguard.facts.labels import LabelFacts
@@ -27,6 +26,7 @@ from mmguard.findings.views import (
     has_num_classes,
     join_items,
     select_ids,
+    starts_with_background,
     subtracts_one,
 )
 from mmguard.language import Message, as_message, join
