@@ -28,8 +28,6 @@ def write_rule(*needs: str) -> DataRule:
 @pytest.mark.parametrize(
     ('needs', 'is_asked'),
     [
-        ((), True),
-        (('values',), True),
         (('histogram',), False),
         (('values', 'annotations.images', 'coco.unnamed'), True),
         (('values', 'annotations.missing'), False),
