@@ -57,8 +57,8 @@ test-gpu: setup
 planted: setup
 	$(PYTEST) -o python_files='every_*.py' tests/properties/every_planted_fault.py
 
-# 68 official configs of different heads through all properties: broken is only what a stock training fails at, too. An hour
-# on two cores.
+# 68 official configs of different heads through all properties: broken is only what a stock training fails at, too. Ten
+# minutes on two idle cores.
 programs: setup
 	$(PYTEST) -o python_files='every_*.py' tests/properties/every_official_program.py
 
