@@ -209,14 +209,10 @@ def _take(path: Path) -> int:
                 if is_locked is None:
                     os.ftruncate(descriptor, 0)
                     os.lseek(descriptor, 0, os.SEEK_SET)
-                    os.write(descriptor, _describe_owner())
+                    os.write(descriptor, f'{os.getpid()} {platform.node()}'[:_OWNER_SIZE].encode())
                 return descriptor
         os.close(descriptor)
     raise BlockingIOError(errno.EWOULDBLOCK, 'another process writes there', str(path))
-
-
-def _describe_owner() -> bytes:
-    return f'{os.getpid()} {platform.node()}'[:_OWNER_SIZE].encode()
 
 
 def _is_of_dead(owner: bytes) -> bool:

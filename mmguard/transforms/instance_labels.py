@@ -103,7 +103,7 @@ class GuardInstanceLabels(BaseTransform):
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
-        counted = _pick_counted(labels, boxes)
+        counted = boxes if labels is None else labels
         if counted is None:
             return None
         source = results.get('img_path')
@@ -203,10 +203,6 @@ def _check_image(sample: Any, is_video: bool, is_3d: bool) -> None:
     got = 'the frames of a video' if is_video else 'objects in space (MMDetection3D)' if is_3d else ''
     if got:
         raise ValueError(f'{get_file(sample)}: expected boxes in one image, got {got}, which mmguard does not guard')
-
-
-def _pick_counted(labels: Any, boxes: Any) -> Any:
-    return boxes if labels is None else labels
 
 
 def _convert_to_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:

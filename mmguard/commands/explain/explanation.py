@@ -195,17 +195,13 @@ def weigh(
     order = (CONFIRMED, SUPPORTED, POSSIBLE)
     weighed.sort(
         key=lambda one: (
-            order.index(one.standing) + 1.5 * _is_remark(one),
+            order.index(one.standing) + (1.5 if {finding.severity for finding in one.findings} == {INFO} else 0),
             min((place[finding.code] for finding in one.findings), default=0),
             one.evidence is None,
             not one.is_in_context,
         )
     )
     return weighed, refuted
-
-
-def _is_remark(one: RankedCause) -> bool:
-    return bool(one.findings) and all(finding.severity == INFO for finding in one.findings)
 
 
 def _weigh_one(cause: Cause, text: SearchText, outside: OutsideFacts) -> Optional[RankedCause]:

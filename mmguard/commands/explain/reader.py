@@ -189,7 +189,8 @@ class Reader:
 
     def _forget(self) -> None:
         # Lines of a validation have no loss: they do not show that a loss of nan is finite again.
-        self.troubles = [one for one in self.troubles if not self._has_finite_loss and _is_nan(one)]
+        are_nan = (any(_IS_NAN.search(raised.message) for raised in one.chain) for one in self.troubles)
+        self.troubles = [one for one, is_nan in zip(self.troubles, are_nan) if is_nan and not self._has_finite_loss]
         self._said.clear()
         self._shapes.clear()
         self.first_rank = ''
@@ -267,10 +268,6 @@ class Reader:
                 self._add(trouble)
         elif self.troubles:
             self._see_progress(line)
-
-
-def _is_nan(trouble: LogError) -> bool:
-    return any(_IS_NAN.search(raised.message) for raised in trouble.chain)
 
 
 _READ = 1 << 20

@@ -284,10 +284,6 @@ def _is_box(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 4 and all(map(_is_number, value))
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 _OF_SEGMENT = ('id', 'category_id', 'bbox', 'area', 'iscrowd')
 #: Key -> fault of a value that is not accepted, and functions that accept and convert a value.
 _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
@@ -296,7 +292,7 @@ _ACCEPTED: Dict[str, Tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = 
     ),
     **dict.fromkeys(('iscrowd', 'ignore'), ('is neither 0 nor 1', lambda value: isinstance(value, (int, float)), bool)),
     **dict.fromkeys(('area', 'width', 'height'), ('is not a number', _is_number, as_float)),
-    **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', _is_text, str)),
+    **dict.fromkeys(('file_name', 'coco_url'), ('is not a string', lambda value: isinstance(value, str), str)),
     'bbox': ('is not four numbers', _is_box, lambda value: tuple(map(as_float, value))),
 }
 

@@ -109,7 +109,9 @@ class _ScanResults(TextsRead):
     def format_rows(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
         """Return a text for each of the first rows: ``'labels/a.txt: line 3: class 0, 0.1, ...'``."""
         return [
-            f'{self.name(int(row[0]))}: line {int(row[1])}: {_describe_row(row)}' for row in columns[flags][:MAX_PLACES]
+            f'{self.name(int(row[0]))}: line {int(row[1])}: class {int(row[2])}, '
+            + ', '.join(f'{number:.6g}' for number in row[3:7])
+            for row in columns[flags][:MAX_PLACES]
         ]
 
     def format_refused(self) -> List[str]:
@@ -130,11 +132,6 @@ def _has_class_last(columns: np.ndarray) -> bool:
     first, last = columns[:, 2], columns[:, 6] - columns[:, 4]
     is_number = (last >= 0).all() and (last % 1 == 0).all() and last.max() < first.max()
     return bool(is_number and len(np.unique(last)) < len(np.unique(first)))
-
-
-def _describe_row(row: np.ndarray) -> str:
-    """Return the class of a row and its two bounding corners as text."""
-    return ', '.join((f'class {int(row[2])}', *(f'{number:.6g}' for number in row[3:7])))
 
 
 def _compute_facts(
