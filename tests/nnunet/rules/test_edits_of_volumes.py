@@ -148,4 +148,4 @@ def test_keys_without_which_the_conversion_fails_are_named(
     assert found.code == ('MG195' if number == 3 else 'MG582')
     if number == 3:
         assert (f'`{entries}`' in found.advice, 'fails' in found.advice) == (bool(entries), bool(entries))
-    assert any(f'added {entries} to' in str(note) for note in result.notes) == bool(entries)
+    assert any(f'add {entries} to' in str(note) for note in result.notes) == bool(entries)
