@@ -155,8 +155,8 @@ class ConfigRule(Rule):
         raise TypeError(f'{type(self).__name__} must define look()')
 
     def look_in_labels(self, labels: LabelFacts) -> Iterator[Finding]:
-        """Yield the findings that the labels of a scan without a config support."""
-        raise TypeError(f'{type(self).__name__} must define look_in_labels()')
+        """Yield the findings that the labels of a scan without a config support; by default none."""
+        yield from ()
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.config is None and facts.labels is not None and facts.labels.kind in self.kinds:

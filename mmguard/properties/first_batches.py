@@ -79,8 +79,7 @@ def preprocess_batch(program: Program, number: int) -> FirstBatch:
     if inputs[:, 0].numel() <= most:
         return FirstBatch(data, size, size, padded)
     height, width = shrink_size(inputs, most, program.find_side())
-    least = 1 if program.is_slow() else 2
-    kept = max(min(least, size[0]), min(size[0], int(most / (height * width))))
+    kept = min(size[0], max(program.count_fewest_images(), int(most / (height * width))))
     return FirstBatch(scale_batch(data, kept, height, width), size, (kept, height, width), padded)
 
 

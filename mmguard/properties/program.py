@@ -278,6 +278,15 @@ class Program:
             return self.kind == 'instances' and 2 * self.find_side() ** 2 * self.pace > _SLOW
         return False
 
+    @cache_result
+    def count_fewest_images(self) -> int:
+        """Return the number of images to train on if time is short: 1 for a slow detector that accepts 1, else 2."""
+        if self.is_slow():
+            with contextlib.suppress(Exception), torch.no_grad():  # BatchNorm may need two, as after a global pooling
+                self.compute_losses(self.build_samples(self.find_side())[:1])
+                return 1
+        return 2
+
     def describe_made_up(self) -> str:
         """Describe the made-up samples, for the evidence of a result."""
         side = self.find_side()

@@ -94,8 +94,8 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.classes.always_nan:
-            predicted = 'it is predicted, but ' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
-            self._add_sign(Piece(*self.classes.last, f'No label of a class: {predicted}{self.classes.summary}'))
+            predicted = ', but it is predicted' if self.classes.predicted.issuperset(self.classes.always_nan) else ''
+            self._add_sign(Piece(*self.classes.last, f'No label of a class: {self.classes.summary}{predicted}'))
         self._add_sign(find_one_class(self.classes.only, self.scores.maps))
         self._add_sign(self.scores.sign)
         self._add_sign(self.facts.find_other_model())

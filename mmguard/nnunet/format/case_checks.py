@@ -193,7 +193,7 @@ class CaseChecker:
         differ = {
             what: f'{what} {_format_numbers(own)}, its {name} {_format_numbers(its)}'
             for what, (own, its) in pairs.items()
-            if not _are_close(own, its)
+            if len(own) != len(its) or not np.allclose(own, its)  # nnU-Net's tolerance
         }
         if 'spacing' in differ:
             yield kinds.SPACING, self._build_fault(file, f'{differ.pop("spacing")} (z, y, x)', voxels)
@@ -221,11 +221,6 @@ def _count_along_z(file: FileRecord, value: str) -> Dict[int, int]:
         z = place % file.shape[1]
         counts[z] = counts.get(z, 0) + count
     return counts
-
-
-def _are_close(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Return True if values are equal within nnU-Net's tolerance, the default of ``numpy.allclose``."""
-    return len(values) == len(others) and bool(np.allclose(values, others))
 
 
 def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:

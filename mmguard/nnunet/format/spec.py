@@ -187,7 +187,8 @@ def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) ->
     elif declared.get('background', (0,)) != (0,):
         spec.add(LABELS, f'background must be 0, got {shorten(list(declared["background"]))}')
     if classes and classes != list(range(len(classes))):
-        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_join_values(classes)}')
+        listed = ', '.join(map(str, classes[:12])) + (', ...' if len(classes) > 12 else '')
+        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {listed}')
     ignored = declared.get('ignore', ())
     if ignored:
         spec.ignore = ignored[0]
@@ -236,10 +237,6 @@ def _as_int(value: Any) -> Optional[int]:
         return number if isinstance(value, str) or number == value else None
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _join_values(values: List[int]) -> str:
-    return ', '.join(map(str, values[:12])) + (', ...' if len(values) > 12 else '')
 
 
 def is_raw_dataset(folder: str) -> bool:
