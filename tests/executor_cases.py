@@ -42,7 +42,7 @@ def write_sets(folder: Path, kinds: Sequence[str] = KINDS) -> Dict[str, Scan]:
 
 def _scan(target: Path, options: Dict[str, Any], **how: Any) -> str:
     found = mmguard.scan(str(target), **options, **how)
-    assert not found.failed
+    assert not found.failed, found.failed
     assert found.findings
     assert target.name != 'coco' or len(found.record['datasets']) == 50
     return json.dumps(found.record)
