@@ -15,6 +15,8 @@ from voc_cases import obj, xml
 
 from mmguard.cli import main
 
+pytest.importorskip('PIL')
+
 
 def write_yolo(root: Path, names: int) -> str:
     put(root / 'images/a.jpg', picture())
@@ -33,11 +35,7 @@ def write_voc(root: Path, names: int) -> str:
     return str(root)
 
 
-FORMATS: Dict[str, Callable[[Path, int], str]] = {
-    'yolo': write_yolo,
-    'coco': write_coco,
-    'voc': write_voc,
-}
+FORMATS: Dict[str, Callable[[Path, int], str]] = {'yolo': write_yolo, 'coco': write_coco, 'voc': write_voc}
 
 
 @pytest.mark.parametrize('command', ['scan', 'fix'])
