@@ -148,9 +148,10 @@ def format_value(value: Any) -> str:
 def to_plain(value: Any) -> Any:
     """Convert a value to types of JSON: keys and unknown objects become strings, tuples become lists."""
     if isinstance(value, dict):
-        # A color is a tuple.
-        keys = (','.join(map(str, key)) if isinstance(key, tuple) else str(key) for key in value)
-        return dict(zip(keys, map(to_plain, value.values())))
+        return {
+            ','.join(map(str, key)) if isinstance(key, tuple) else str(key): to_plain(inner)  # a color is a tuple
+            for key, inner in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [to_plain(inner) for inner in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,4 +1,4 @@
-"""What a rule declares: the facts that it needs, and the kinds of labels that show it."""
+"""Declarations of a rule: the facts that it needs, and the kinds of labels that show its mistake."""
 
 from __future__ import annotations
 

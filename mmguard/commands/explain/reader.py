@@ -189,8 +189,8 @@ class Reader:
 
     def _forget(self) -> None:
         # Lines of a validation have no loss: they do not show that a loss of nan is finite again.
-        are_nan = (any(_IS_NAN.search(raised.message) for raised in one.chain) for one in self.troubles)
-        self.troubles = [one for one, is_nan in zip(self.troubles, are_nan) if is_nan and not self._has_finite_loss]
+        kept = [] if self._has_finite_loss else self.troubles
+        self.troubles = [one for one in kept if any(_IS_NAN.search(raised.message) for raised in one.chain)]
         self._said.clear()
         self._shapes.clear()
         self.first_rank = ''
